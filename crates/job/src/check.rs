@@ -1,6 +1,6 @@
 //! Checks that the parts of a job are consistent with each other.
 
-use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Protocol, Shape};
+use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Protocol, ReplaySpec, Shape};
 use paceline_http::Scheme;
 use std::fmt;
 
@@ -80,6 +80,12 @@ pub enum JobProblem {
     /// A schedule with random arrivals.
     #[error("--schedule cannot be combined with --arrivals poisson")]
     ScheduleWithArrivals,
+    /// A log that is replayed too slowly or too fast.
+    #[error("key `speed` of a replay: a speed is a number from 0.001 to 1000000")]
+    ReplaySpeed,
+    /// A setting that the requests of a log do not have.
+    #[error("--replay cannot be combined with {0}")]
+    ReplayWith(&'static str),
     /// `requests_per_connection` is 0.
     #[error("0 requests per connection sends nothing: use at least 1")]
     NoRequestsPerConnection,
@@ -197,16 +203,26 @@ impl Job {
 
     /// The first problem with streams.
     fn stream_problem(&self) -> Option<JobProblem> {
-        let mut problem = None;
-        for request in &self.requests {
-            let Some(stream) = &request.stream else { continue };
-            let with_body = request.expect_body.as_ref().map(|_| JobProblem::StreamWithBody);
-            let is_pipelined = self.depth > 1 && self.protocol != Protocol::Http2;
-            let pipelined = is_pipelined.then_some(JobProblem::StreamsPipelined);
-            problem =
-                problem.or(with_body).or(pipelined).or(stream.is_empty().then_some(JobProblem::EmptyStream));
-        }
-        problem
+        let is_pipelined = self.depth > 1 && self.protocol != Protocol::Http2;
+        self.requests.iter().find_map(|request| match &request.stream {
+            Some(_) if request.expect_body.is_some() => Some(JobProblem::StreamWithBody),
+            Some(_) if is_pipelined => Some(JobProblem::StreamsPipelined),
+            Some(stream) if stream.is_empty() => Some(JobProblem::EmptyStream),
+            Some(_) | None => None,
+        })
+    }
+
+    /// The first problem with a log that is replayed.
+    fn replay_problem(&self, replay: &ReplaySpec) -> Option<JobProblem> {
+        let conflicts = [
+            (self.share.is_some(), "--loaders"),
+            (self.requests.len() != 1, "several requests (--mix)"),
+            (self.has_users(), "--cookies, --follow or a session"),
+            (self.requests.iter().any(|request| request.stream.is_some()), "--stream"),
+        ];
+        let conflict = conflicts.into_iter().find_map(|(is_set, conflict)| is_set.then_some(conflict));
+        let is_slow_or_fast = !ReplaySpec::is_speed(replay.speed);
+        conflict.map(JobProblem::ReplayWith).or(is_slow_or_fast.then_some(JobProblem::ReplaySpeed))
     }
 
     /// The first problem with the shape of an open loop.
@@ -226,7 +242,8 @@ impl Job {
                 [] => Some(JobProblem::EmptySchedule),
                 moments if !moments.is_sorted() => Some(JobProblem::ScheduleDecreases),
                 [.., last] if *last < self.warmup => Some(JobProblem::ScheduleInWarmup),
-                _ => arrivals.is_random().then_some(JobProblem::ScheduleWithArrivals),
+                _ if arrivals.is_random() => Some(JobProblem::ScheduleWithArrivals),
+                _ => trace.replay.as_ref().and_then(|replay| self.replay_problem(replay)),
             },
         }
     }
@@ -235,7 +252,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Distribution, Rate, StreamFormat, StreamSpec, Think};
+    use crate::{Distribution, LoaderShare, Rate, StreamFormat, StreamSpec, Think, Trace};
 
     fn problems(change: impl FnOnce(&mut Job)) -> Vec<JobProblem> {
         let mut job = Job::default();
@@ -284,6 +301,18 @@ mod tests {
         assert_eq!(with(Protocol::Http11, stream(None)), [JobProblem::StreamsPipelined]);
         assert_eq!(with(Protocol::Http2, stream(Some(""))), [JobProblem::EmptyStream]);
         assert_eq!(with(Protocol::Http2, stream(Some("x"))), []);
+        let replay = |speed| Trace {
+            replay: Some(ReplaySpec { speed, ..ReplaySpec::default() }),
+            ..vec![Nanos::ZERO].into()
+        };
+        let replayed = |speed, share: Option<LoaderShare>| {
+            problems(|job| {
+                (job.load, job.warmup, job.share) = (open(Shape::Trace(replay(speed))), Nanos::ZERO, share)
+            })
+        };
+        assert_eq!(replayed(2.0, None), []);
+        assert_eq!(replayed(f64::NAN, None), [JobProblem::ReplaySpeed]);
+        assert_eq!(replayed(2.0, Some(LoaderShare::ALL)), [JobProblem::ReplayWith("--loaders")]);
         let steps = Shape::Steps { rates: [rate].into(), each: Nanos::from_secs(1) };
         assert_eq!(problems(|job| job.load = open(steps)), [JobProblem::WindowOfSteps]);
     }

@@ -9,6 +9,7 @@ mod file;
 mod form;
 mod job;
 mod load;
+mod replay;
 mod request;
 mod shape;
 mod stream;
@@ -21,6 +22,7 @@ pub use file::JobFileError;
 pub use form::{FormError, FormFault, JsonForm};
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
+pub use replay::ReplaySpec;
 pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,
     PointerError, RequestSpec, check_pointer, hexadecimal, is_secret,

@@ -4,7 +4,7 @@
 //! of a job.
 
 use crate::time::seconds;
-use crate::{Nanos, Rate};
+use crate::{Nanos, Rate, ReplaySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -58,17 +58,23 @@ pub struct Trace {
     /// The file that the times were read from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file: Option<PathBuf>,
+    /// How the file is read if it is an access log whose requests are sent; if missing, it is a list of times.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub replay: Option<ReplaySpec>,
     /// Number of sends in the file.
     #[serde(default)]
     pub sends: u64,
     /// Times since the beginning of the warm-up, never decreasing. Not part of a record: a file may have millions.
     #[serde(skip)]
     pub moments: Arc<[Nanos]>,
+    /// The position of each request in a log that is replayed, in bytes. Not part of a record.
+    #[serde(skip)]
+    pub positions: Arc<[u64]>,
 }
 
 impl From<Vec<Nanos>> for Trace {
     fn from(moments: Vec<Nanos>) -> Self {
-        Self { file: None, sends: moments.len() as u64, moments: moments.into() }
+        Self { sends: moments.len() as u64, moments: moments.into(), ..Self::default() }
     }
 }
 

@@ -38,12 +38,24 @@ impl Inputs {
         self.content(named_by, io::stdin().as_fd().try_clone_to_owned()?.into())
     }
 
-    fn content(&mut self, named_by: &str, file: File) -> io::Result<Vec<u8>> {
+    /// Opens a regular file that is read in parts, and may be larger than [`MAX_BYTES`].
+    pub fn open(&mut self, named_by: &str, path: &Path) -> io::Result<File> {
+        let file = paceline_files::open(path)?;
+        self.remember(named_by, &file)?;
+        Ok(file)
+    }
+
+    fn remember(&mut self, named_by: &str, file: &File) -> io::Result<()> {
         let metadata = file.metadata()?;
         // A pipe or a device is never replaced.
         if metadata.is_file() {
             self.0.push(Input { named_by: named_by.to_owned(), inode: inode(&metadata) });
         }
+        Ok(())
+    }
+
+    fn content(&mut self, named_by: &str, file: File) -> io::Result<Vec<u8>> {
+        self.remember(named_by, &file)?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_BYTES {

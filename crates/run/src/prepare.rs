@@ -1,10 +1,12 @@
 //! Turns a job into a run that can start: everything is checked and looked up, but not started.
 
+use crate::replay::{read_log, replay};
+use crate::schedule::read_schedule;
 use crate::server::ServerWatch;
 use crate::server_chain::ServerChain;
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
-use crate::{Inputs, RunError, read_schedule, requests};
+use crate::{Inputs, RunError, requests};
 use paceline_engine::{Settings, scheduled_in_window};
 use paceline_host::QuietCpu;
 use paceline_job::{Bound, Job, LoadModel, PaceChoice, PaceKind, Shape};
@@ -50,13 +52,12 @@ impl Prepared {
     /// # Errors
     /// [`RunError`] with the problem.
     pub fn new(mut job: Job, gates: Vec<Gate>, inputs: &mut Inputs) -> Result<Self, RunError> {
-        read_trace(&mut job, inputs)?;
+        let mut notices: Vec<String> = read_trace(&mut job, inputs)?.into_iter().collect();
         job.check()?;
         let requests = Arc::new(requests::requests(&job, inputs)?);
         let cores = allowed_cores();
         let local = asked_sources(job.source.as_deref())?;
         let destination = Destination::find(&job, &local, inputs)?;
-        let mut notices = Vec::new();
         let threads = threads_for(job.connections, job.threads, raise_descriptor_limit(), &mut notices)?;
         let thread_count = threads.unwrap_or(job.threads);
         let mut prepared = Self {
@@ -81,6 +82,7 @@ impl Prepared {
             quiet_cpu: None,
             server: None,
         };
+        replay(&mut prepared.settings, inputs)?;
         prepared.settings.check().map_err(|error| RunError::usage(error.to_string()))?;
         check_any_due(&prepared.settings)?;
         prepared.hold_quiet_cpu();
@@ -145,18 +147,20 @@ fn check_any_due(settings: &Settings) -> Result<(), RunError> {
     }
 }
 
-/// Reads the send times of a schedule that a job names, unless they have been read already.
+/// Reads the send times of a schedule or a log that a job names, unless they have been read already. Returns a notice
+/// for the user about the parts of a log that are not replayed.
 ///
 /// # Errors
-/// [`RunError::Usage`] with the line of the problem.
-pub fn read_trace(job: &mut Job, inputs: &mut Inputs) -> Result<(), RunError> {
-    if let LoadModel::Open { shape: Shape::Trace(trace), .. } = &mut job.load
-        && trace.moments.is_empty()
-        && let Some(file) = trace.file.take()
-    {
-        *trace = read_schedule(&file, inputs)?;
-    }
-    Ok(())
+/// [`RunError::Usage`] with the problem.
+pub fn read_trace(job: &mut Job, inputs: &mut Inputs) -> Result<Option<String>, RunError> {
+    let LoadModel::Open { shape: Shape::Trace(trace), .. } = &mut job.load else { return Ok(None) };
+    let Some(file) = trace.file.as_ref().filter(|_| trace.moments.is_empty()) else { return Ok(None) };
+    let (read, notice) = match &trace.replay {
+        Some(spec) => read_log(file, spec.clone(), inputs)?,
+        None => (read_schedule(file, inputs)?, None),
+    };
+    *trace = read;
+    Ok(notice)
 }
 
 /// Polling is fair only if it takes no core from the server: if this process is restricted to some of several cores,

@@ -1,101 +1,80 @@
 //! Replays an access log (`--replay`): its requests, at its times.
 //!
-//! The log is read twice: once for the times, which are the schedule of an open loop, and once during the run by each
-//! worker, which sends its share of the lines. So a log may be larger than the memory; its times are kept, 8 bytes each.
+//! The log is parsed once before the run, for the times, which are the schedule of an open loop, and for the positions
+//! of the requests. During the run each worker reads the lines of its requests at their positions: a log may be larger
+//! than the memory.
 
 mod entry;
+mod sends;
 
-use crate::RunError;
+use crate::{Inputs, RunError};
 use entry::LogEntry;
 use paceline_engine::script::{RequestScript, ScriptPlan, Scripts};
 use paceline_engine::{Nanos, Requests, Settings, Trace};
 use paceline_http::Method;
-use paceline_job::LoaderShare;
+use paceline_job::{LoadModel, ReplaySpec, Shape};
+use sends::LoggedSends;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead as _, BufReader};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Longer lines are not read: no server accepts a request that long.
-const MAX_LINE_BYTES: u64 = 64 * 1024;
-
-/// How a log is replayed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReplaySettings {
-    /// How many times as fast as it was logged.
-    pub speed: f64,
-    /// Whether requests with a method that changes something are sent too.
-    pub all_methods: bool,
-}
+const MAX_LINE_BYTES: usize = 64 * 1024;
+/// What is read at once during the run.
+const CHUNK_BYTES: usize = 2 * MAX_LINE_BYTES;
 
 /// Lines that are not replayed, by reason; and requests that lack a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
+struct LeftOut {
     /// They are in none of the known formats.
-    pub unreadable: u64,
+    unreadable: u64,
     /// Their method is not safe (RFC 9110 §9.2.1).
-    pub unsafe_methods: u64,
+    unsafe_methods: u64,
     /// Requests for a head alone: their responses have another framing.
-    pub heads: u64,
+    heads: u64,
     /// Requests that are sent without the body they had.
-    pub bodies: u64,
+    bodies: u64,
 }
 
-/// A log that is ready to be replayed.
-#[derive(Debug)]
-pub struct Replay {
-    path: PathBuf,
-    settings: ReplaySettings,
-    moments: Vec<Nanos>,
-    left_out: LeftOut,
-    first: Vec<u8>,
-}
-
-/// The lines of a log.
-struct LogLines {
-    reader: BufReader<File>,
-    line: Vec<u8>,
-}
-
-impl LogLines {
-    fn open(path: &Path) -> std::io::Result<Self> {
-        Ok(Self { reader: BufReader::new(paceline_files::open(path)?), line: Vec::new() })
-    }
-
-    /// The next line; empty if it is too long or no text. `None` at the end.
-    fn next(&mut self) -> std::io::Result<Option<&str>> {
-        self.line.clear();
-        let mut most = std::io::Read::take(&mut self.reader, MAX_LINE_BYTES);
-        if most.read_until(b'\n', &mut self.line)? == 0 {
-            return Ok(None);
-        }
-        if self.line.len() as u64 == MAX_LINE_BYTES && self.line.last() != Some(&b'\n') {
-            self.line.clear();
-            self.reader.skip_until(b'\n')?;
-        }
-        Ok(Some(str::from_utf8(&self.line).unwrap_or_default()))
-    }
-}
-
-impl ReplaySettings {
+impl LeftOut {
     /// The request of a line, if it is replayed; counts it otherwise.
-    fn entry(self, line: &str, left_out: &mut LeftOut) -> Option<LogEntry> {
+    fn filter(&mut self, line: &str, spec: &ReplaySpec) -> Option<LogEntry> {
         let Some(entry) = LogEntry::read(line).filter(is_sendable) else {
-            left_out.unreadable += u64::from(!line.trim().is_empty());
+            self.unreadable += u64::from(!line.trim().is_empty());
             return None;
         };
         let is_safe = matches!(entry.method.as_str(), "GET" | "OPTIONS" | "TRACE");
         match entry.method.as_str() {
-            "HEAD" => left_out.heads += 1,
-            _ if !is_safe && !self.all_methods => left_out.unsafe_methods += 1,
+            "HEAD" => self.heads += 1,
+            _ if !is_safe && !spec.all_methods => self.unsafe_methods += 1,
             "POST" | "PUT" | "PATCH" => {
-                left_out.bodies += 1;
+                self.bodies += 1;
                 return Some(entry);
             }
             _ => return Some(entry),
         }
         None
+    }
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { unreadable, unsafe_methods, heads, bodies } = self;
+        let left_out = [
+            (unsafe_methods, "with a method that may change something"),
+            (heads, "HEAD"),
+            (unreadable, "lines that are no request"),
+        ];
+        let left_out: Vec<String> = left_out
+            .into_iter()
+            .filter(|(count, _)| **count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let left_out = if left_out.is_empty() { "nothing".to_owned() } else { left_out.join(", ") };
+        write!(f, "left out: {left_out}")?;
+        if *bodies > 0 { write!(f, "; {bodies} sent without the body that they had") } else { Ok(()) }
     }
 }
 
@@ -106,131 +85,156 @@ fn is_sendable(entry: &LogEntry) -> bool {
     entry.target.starts_with('/') && !entry.target.contains(' ') && texts.into_iter().flatten().all(is_clean)
 }
 
-impl Replay {
-    /// Reads the times of a log.
-    ///
-    /// # Errors
-    /// [`RunError::Usage`] if the file cannot be read, or has no request that can be replayed.
-    pub fn read(path: &Path, settings: ReplaySettings) -> Result<Self, RunError> {
-        let cannot = |error: std::io::Error| {
-            RunError::usage(format!("cannot read the log {}", path.display())).because(error)
-        };
-        let mut lines = LogLines::open(path).map_err(cannot)?;
-        let (mut times, mut left_out, mut first) = (Vec::new(), LeftOut::default(), Vec::new());
-        while let Some(line) = lines.next().map_err(cannot)? {
-            if let Some(entry) = settings.entry(line, &mut left_out) {
-                if times.is_empty() {
-                    push_request(&mut first, &entry, "");
-                }
-                times.push((entry.at, entry.is_whole_second));
-            }
-        }
-        if times.is_empty() {
-            let what = format!("{} has no request that can be replayed: {left_out}", path.display());
-            return Err(RunError::usage(what).hint(
-                "formats: common, combined, and JSON lines of nginx, Caddy and Envoy; --all-methods also sends POST and the like",
-            ));
-        }
-        let moments = moments(&times, settings.speed);
-        Ok(Self { path: path.to_owned(), settings, moments, left_out, first })
-    }
-
-    /// Its schedule.
-    pub fn trace(&self) -> Trace {
-        Trace { file: Some(self.path.clone()), ..self.moments.clone().into() }
-    }
-
-    /// What is not replayed as it was, if anything.
-    pub fn notice(&self) -> Option<String> {
-        let is_whole = self.left_out == LeftOut::default();
-        let (path, sends) = (self.path.display(), self.moments.len());
-        (!is_whole).then(|| format!("{path}: replaying {sends} requests; {}", self.left_out))
-    }
-
-    /// Lets the workers send the requests of the log.
-    ///
-    /// # Errors
-    /// [`RunError::Usage`] if the file cannot be read again.
-    pub fn apply_to(&self, settings: &mut Settings) -> Result<(), RunError> {
-        let url = &settings.job.url;
-        let host = match url.port == url.scheme.default_port() {
-            true => url.host.clone(),
-            false => format!("{}:{}", url.host, url.port),
-        };
-        let share = settings.job.share.unwrap_or(LoaderShare::ALL);
-        let script = |worker: u32| {
-            let lines = LogLines::open(&self.path).map_err(|error| {
-                RunError::usage(format!("cannot read the log {}", self.path.display())).because(error)
-            })?;
-            let (place, places) = (share.index + share.of * worker, share.of * settings.threads);
-            let reader =
-                LogReader { lines, settings: self.settings, host: host.clone(), skip: place, places };
-            Ok(Box::new(reader) as Box<dyn RequestScript>)
-        };
-        let scripts = (0..settings.threads).map(script).collect::<Result<Vec<_>, RunError>>()?;
-        let check = settings.requests.kinds().first().map(|kind| kind.check.clone()).unwrap_or_default();
-        settings.requests = Arc::new(Requests::fixed(self.first.clone(), Method::Other, check));
-        let plan = ScriptPlan { batch: 1, reads_responses: false, delays: false };
-        settings.scripts = Some(Scripts::new(plan, scripts));
-        Ok(())
-    }
+/// A line of a log; empty if it is too long, or no text.
+fn text_of(line: &[u8]) -> &str {
+    if line.len() > MAX_LINE_BYTES { "" } else { str::from_utf8(line).unwrap_or_default() }
 }
 
-impl std::fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { unreadable, unsafe_methods, heads, bodies } = self;
-        write!(
-            f,
-            "left out: {unsafe_methods} with a method that may change something, {heads} HEAD, {unreadable} lines that are no request; {bodies} are sent without their body"
-        )
-    }
+fn cannot_read(path: &Path, error: io::Error) -> RunError {
+    RunError::usage(format!("cannot read the log {}", path.display())).because(error)
 }
 
-/// The moments of the sends from the beginning. Requests of one second whose fraction is not known are spread over it.
-fn moments(times: &[(Duration, bool)], speed: f64) -> Vec<Nanos> {
-    let mut moments = Vec::with_capacity(times.len());
-    let (first, mut latest, mut start) =
-        (times.first().map_or(Duration::ZERO, |(at, _)| *at), Duration::ZERO, 0);
-    while start < times.len() {
-        let (at, is_whole_second) = times[start];
-        let alike = times[start..].iter().take_while(|time| **time == times[start]).count();
-        for place in 0..alike {
-            let share = if is_whole_second { place as f64 / alike as f64 } else { 0.0 };
-            // Servers log at the end of a response, so that lines may be out of order.
-            latest = latest.max(at.saturating_sub(first) + Duration::from_secs_f64(share));
-            moments.push(Nanos((latest.as_nanos() as f64 / speed) as u64));
+/// Reads the times and the positions of a log's requests. Also returns a notice about what is not replayed as it was.
+///
+/// # Errors
+/// [`RunError::Usage`] if the file cannot be read, or has no request that can be replayed.
+pub fn read_log(
+    path: &Path,
+    spec: ReplaySpec,
+    inputs: &mut Inputs,
+) -> Result<(Trace, Option<String>), RunError> {
+    let cannot = |error| cannot_read(path, error);
+    let mut lines = BufReader::new(inputs.open("--replay", path).map_err(cannot)?);
+    let (mut sends, mut left_out) = (LoggedSends::default(), LeftOut::default());
+    let (mut line, mut position) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        let most = MAX_LINE_BYTES as u64 + 1;
+        let read = io::Read::take(&mut lines, most).read_until(b'\n', &mut line).map_err(cannot)?;
+        if read == 0 {
+            break;
         }
-        start += alike;
+        let is_cut = read as u64 == most && !line.ends_with(b"\n");
+        let rest = if is_cut { lines.skip_until(b'\n').map_err(cannot)? } else { 0 };
+        if let Some(entry) = left_out.filter(text_of(&line), &spec) {
+            sends.push(entry.at, entry.is_whole_second, position);
+        }
+        position += (read + rest) as u64;
     }
-    moments
+    let (moments, positions) = sends.finish(spec.speed);
+    let name = path.display();
+    if moments.is_empty() {
+        let what = format!("{name} has no request that can be replayed: {left_out}");
+        return Err(RunError::usage(what).hint(
+            "formats: common, combined, and JSON lines of nginx, Caddy and Envoy; --all-methods also sends POST and the like",
+        ));
+    }
+    let notice = (left_out != LeftOut::default())
+        .then(|| format!("{name}: replaying {} requests; {left_out}", moments.len()));
+    Ok((
+        Trace {
+            file: Some(path.to_owned()),
+            replay: Some(spec),
+            positions: positions.into(),
+            ..moments.into()
+        },
+        notice,
+    ))
+}
+
+/// Lets the workers send the requests of the log that a job replays, if it does.
+///
+/// # Errors
+/// [`RunError::Usage`] if the file cannot be read.
+pub fn replay(settings: &mut Settings, inputs: &mut Inputs) -> Result<(), RunError> {
+    let LoadModel::Open { shape: Shape::Trace(trace), .. } = &settings.job.load else { return Ok(()) };
+    let (Some(_), Some(path)) = (&trace.replay, &trace.file) else { return Ok(()) };
+    let log = Arc::new(inputs.open("--replay", path).map_err(|error| cannot_read(path, error))?);
+    let host = settings.job.url.authority();
+    let reader = |worker| LogReader::new(&log, trace, host.clone(), worker, settings.threads);
+    let mut first = Vec::new();
+    reader(0).request(&mut first);
+    let scripts = (0..settings.threads).map(|worker| Box::new(reader(worker)) as Box<dyn RequestScript>);
+    let plan = ScriptPlan { batch: 1, reads_responses: false, delays: false };
+    let scripts = Scripts::new(plan, scripts.collect());
+    let check = settings.requests.kinds().first().map(|kind| kind.check.clone()).unwrap_or_default();
+    settings.requests = Arc::new(Requests::fixed(first, Method::Other, check));
+    settings.scripts = Some(scripts);
+    Ok(())
 }
 
 /// Sends every so-manieth request of a log.
 struct LogReader {
-    lines: LogLines,
-    settings: ReplaySettings,
+    log: Arc<File>,
+    positions: Arc<[u64]>,
+    /// The next request of this worker, among all.
+    next: usize,
+    /// The distance to the one after it: the number of workers.
+    stride: usize,
     /// The host if the log has none.
     host: String,
-    /// Requests of other workers before the next of this one.
-    skip: u32,
-    places: u32,
+    /// A part of the log, and its position.
+    chunk: Vec<u8>,
+    chunk_at: u64,
+}
+
+impl LogReader {
+    fn new(log: &Arc<File>, trace: &Trace, host: String, worker: u32, workers: u32) -> Self {
+        Self {
+            log: Arc::clone(log),
+            positions: Arc::clone(&trace.positions),
+            next: worker as usize,
+            stride: workers as usize,
+            host,
+            chunk: Vec::new(),
+            chunk_at: 0,
+        }
+    }
+
+    /// The line at a position.
+    fn line(&mut self, position: u64) -> io::Result<&[u8]> {
+        if self.line_in_chunk(position).is_none() {
+            self.chunk.resize(CHUNK_BYTES, 0);
+            self.chunk_at = position;
+            let read = read_fully_at(&self.log, &mut self.chunk, position)?;
+            self.chunk.truncate(read);
+        }
+        let end = self.line_in_chunk(position).map_or(self.chunk.len(), |line| line.end);
+        let start = (position - self.chunk_at) as usize;
+        Ok(&self.chunk[start..end])
+    }
+
+    /// Where the line at a position is in the chunk, if all of it is.
+    fn line_in_chunk(&self, position: u64) -> Option<std::ops::Range<usize>> {
+        let start = usize::try_from(position.checked_sub(self.chunk_at)?).ok()?;
+        let length = self.chunk.get(start..)?.iter().position(|byte| *byte == b'\n')?;
+        Some(start..start + length)
+    }
+}
+
+/// Fills a buffer from a position on, up to the end of the file.
+fn read_fully_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match file.read_at(&mut buffer[read..], position + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }
 
 impl RequestScript for LogReader {
     fn request(&mut self, bytes: &mut Vec<u8>) -> bool {
-        let mut ignored = LeftOut::default();
-        // The file was readable before the run; one that is not any more has no further requests.
-        while let Ok(Some(line)) = self.lines.next() {
-            let Some(entry) = self.settings.entry(line, &mut ignored) else { continue };
-            if self.skip > 0 {
-                self.skip -= 1;
-                continue;
-            }
-            self.skip = self.places - 1;
-            push_request(bytes, &entry, &self.host);
-            return true;
-        }
-        false
+        let Some(position) = self.positions.get(self.next).copied() else { return false };
+        self.next += self.stride;
+        // The line was readable before the run; if the log has changed, the remaining requests are unsent.
+        let Ok(line) = self.line(position) else { return false };
+        let Some(entry) = LogEntry::read(text_of(line)).filter(is_sendable) else { return false };
+        push_request(bytes, &entry, &self.host);
+        true
     }
 
     fn delay(&mut self) -> Nanos {
@@ -290,28 +294,30 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
         file
     }
 
-    fn read(text: &str, speed: f64, all_methods: bool) -> Result<Replay, RunError> {
-        Replay::read(log(text).path(), ReplaySettings { speed, all_methods })
+    fn read(text: &str, speed: f64, all_methods: bool) -> Result<(Trace, Option<String>), RunError> {
+        read_log(log(text).path(), ReplaySpec { speed, all_methods }, &mut Inputs::default())
     }
 
     #[test]
     fn the_times_are_those_of_the_log() {
-        let replay = read(LOG, 1.0, false).unwrap();
-        assert_eq!(replay.moments, [0, 500, 500, 2_000].map(Nanos::from_millis));
-        assert_eq!(read(LOG, 2.0, false).unwrap().moments, [0, 250, 250, 1_000].map(Nanos::from_millis));
-        let fractions = "{\"ts\":10.5,\"method\":\"GET\",\"uri\":\"/\"}\n{\"ts\":10.5,\"method\":\"GET\",\"uri\":\"/\"}\n{\"ts\":10.75,\"method\":\"GET\",\"uri\":\"/\"}\n";
-        assert_eq!(read(fractions, 1.0, false).unwrap().moments, [0, 0, 250].map(Nanos::from_millis));
+        let moments = |text, speed| read(text, speed, false).unwrap().0.moments;
+        assert_eq!(*moments(LOG, 1.0), [0, 500, 500, 2_000].map(Nanos::from_millis));
+        assert_eq!(*moments(LOG, 2.0), [0, 250, 250, 1_000].map(Nanos::from_millis));
+        let at = |time: &str| format!("{{\"ts\":{time},\"method\":\"GET\",\"uri\":\"/\"}}\n");
+        let fractions = ["10.5", "10.5", "10.75"].map(at).concat();
+        assert_eq!(*moments(&fractions, 1.0), [0, 0, 250].map(Nanos::from_millis));
     }
 
     #[test]
     fn what_is_left_out_is_counted() {
-        let replay = read(LOG, 1.0, false).unwrap();
-        assert_eq!(replay.left_out, LeftOut { unreadable: 2, unsafe_methods: 1, heads: 1, bodies: 0 });
-        assert!(replay.notice().unwrap().contains("replaying 4 requests; left out: 1 with a method"));
-        let all = read(LOG, 1.0, true).unwrap();
-        assert_eq!((all.moments.len(), all.left_out.unsafe_methods, all.left_out.bodies), (5, 0, 1));
+        let (trace, notice) = read(LOG, 1.0, false).unwrap();
+        let expected = "replaying 4 requests; left out: 1 with a method that may change something, 1 HEAD, 2 lines that are no request";
+        assert!(trace.sends == 4 && notice.as_ref().unwrap().contains(expected), "{notice:?}");
+        let (trace, notice) = read(LOG, 1.0, true).unwrap();
+        let expected = "left out: 1 HEAD, 2 lines that are no request; 1 sent without the body";
+        assert!(trace.sends == 5 && notice.as_ref().unwrap().contains(expected), "{notice:?}");
         let whole = LOG.lines().next().unwrap();
-        assert_eq!(read(whole, 1.0, false).unwrap().notice(), None);
+        assert_eq!(read(whole, 1.0, false).unwrap().1, None);
         let none = read("nothing\n", 1.0, false).unwrap_err().to_string();
         assert!(
             none.contains("no request that can be replayed") && none.contains("1 lines that are no request"),
@@ -319,35 +325,51 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
         );
     }
 
-    #[test]
-    fn each_worker_sends_its_share_in_order() {
-        let file = log(&format!("{}{LOG}", "x".repeat(200_000) + "\n"));
-        let settings = ReplaySettings { speed: 1.0, all_methods: true };
-        let replay = Replay::read(file.path(), settings).unwrap();
-        assert_eq!((replay.moments.len(), replay.left_out.unreadable), (5, 2));
-        let paths = |place: u32, places: u32| -> Vec<String> {
-            let lines = LogLines::open(file.path()).unwrap();
-            let mut reader = LogReader { lines, settings, host: "h:1".to_owned(), skip: place, places };
-            std::iter::from_fn(|| {
+    /// The requests of each worker of a run that replays a log, in order.
+    fn sent(path: &Path, workers: u32) -> Vec<Vec<String>> {
+        let spec = ReplaySpec { all_methods: true, ..ReplaySpec::default() };
+        let trace = read_log(path, spec, &mut Inputs::default()).unwrap().0;
+        let log = Arc::new(File::open(path).unwrap());
+        let of_worker = |worker: u32| {
+            let mut reader = LogReader::new(&log, &trace, "h:1".to_owned(), worker, workers);
+            let request = || {
                 let mut bytes = Vec::new();
                 reader.request(&mut bytes).then(|| String::from_utf8(bytes).unwrap())
-            })
-            .collect()
+            };
+            std::iter::from_fn(request).collect()
         };
-        let all = paths(0, 1);
+        (0..workers).map(of_worker).collect()
+    }
+
+    #[test]
+    fn each_worker_sends_its_share_in_order() {
+        // Lines that are too long, and requests on either side of the end of a chunk.
+        let long = "x".repeat(MAX_LINE_BYTES) + "\n";
+        let file = log(&format!("{long}{LOG}{long}{long}{long}{}", LOG.trim_end()));
+        let all = sent(file.path(), 1).remove(0);
         let targets: Vec<_> = all.iter().map(|text| text.split(' ').nth(1).unwrap()).collect();
-        assert_eq!(targets, ["/1", "/2", "/3", "/4", "/6"]);
-        assert_eq!(
-            [paths(0, 2), paths(1, 2)],
-            [
-                [all[0].clone(), all[2].clone(), all[4].clone()].to_vec(),
-                [all[1].clone(), all[3].clone()].to_vec()
-            ]
-        );
+        assert_eq!(targets, [["/1", "/2", "/3", "/4", "/6"]; 2].concat());
+        for workers in [2, 3] {
+            for (worker, requests) in sent(file.path(), workers).iter().enumerate() {
+                let share: Vec<_> = all.iter().skip(worker).step_by(workers as usize).cloned().collect();
+                assert_eq!(*requests, share, "{worker} of {workers}");
+            }
+        }
         assert_eq!(
             all[1],
             "GET /2 HTTP/1.1\r\nHost: h:1\r\nUser-Agent: u2\r\nReferer: http://r/\r\nAccept: */*\r\n\r\n"
         );
         assert!(all[2].ends_with("\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"), "{}", all[2]);
+    }
+
+    #[test]
+    fn a_log_that_changes_ends_the_replay() {
+        let file = log(LOG);
+        let trace = read_log(file.path(), ReplaySpec::default(), &mut Inputs::default()).unwrap().0;
+        let log = Arc::new(file.reopen().unwrap());
+        let mut reader = LogReader::new(&log, &trace, "h".to_owned(), 0, 1);
+        file.as_file().set_len(0).unwrap();
+        let mut bytes = Vec::new();
+        assert!(!reader.request(&mut bytes) && bytes.is_empty());
     }
 }

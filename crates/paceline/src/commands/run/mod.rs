@@ -57,8 +57,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     outputs.check()?;
     let mut inputs = Inputs::default();
     let mut job = arguments.job(&mut inputs)?;
+    let notice = paceline_run::read_trace(&mut job, &mut inputs).map_err(explain)?;
+    notice.iter().for_each(|notice| crate::exit::say(notice));
     if arguments.print_job {
-        paceline_run::read_trace(&mut job, &mut inputs).map_err(explain)?;
         job.check().map_err(|error| explain(error.into()))?;
         crate::exit::print_source(job.masked().to_toml())?;
         return Ok(Status::Done);
@@ -76,10 +77,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
-    if let Some(log) = arguments.shape.log() {
-        log.apply_to(&mut prepared.settings).map_err(explain)?;
-        prepared.notices.extend(log.notice());
-    }
     // The lab follows the events and watches the server itself.
     if !arguments.target.pid.is_empty() || outputs.events.is_none() {
         prepared.watch_server(&arguments.target.pid).map_err(explain)?;

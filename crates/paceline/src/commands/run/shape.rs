@@ -3,9 +3,8 @@
 use super::explain::explain;
 use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
-use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Rate, Shape};
-use paceline_run::{Inputs, Replay, ReplaySettings, read_schedule};
-use std::cell::OnceCell;
+use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Rate, ReplaySpec, Shape, Trace};
+use paceline_run::{Inputs, read_trace};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,10 +48,6 @@ pub struct ShapeFlags {
     #[arg(hide_short_help = true, long, requires = "replay", help_heading = "Load")]
     pub all_methods: bool,
 
-    /// The log that is replayed, once its times are read
-    #[arg(skip)]
-    log: OnceCell<Replay>,
-
     /// Spacing of the arrivals of an open loop [default: constant]
     #[arg(hide_short_help = true, long, value_enum, requires = "rate", help_heading = "Load")]
     pub arrivals: Option<Arrivals>,
@@ -61,16 +56,8 @@ pub struct ShapeFlags {
 impl ShapeFlags {
     /// Puts the flags that were given, and the length of the warm-up, into a job.
     pub fn fill(&self, warmup: Option<Duration>, job: &mut Job, inputs: &mut Inputs) -> anyhow::Result<()> {
-        let shape = match (&self.schedule, &self.replay) {
-            (Some(path), _) => Some(Shape::Trace(read_schedule(path, inputs).map_err(explain)?)),
-            (None, Some(path)) => {
-                let settings = ReplaySettings { speed: self.speed, all_methods: self.all_methods };
-                let log = Replay::read(path, settings).map_err(explain)?;
-                Some(Shape::Trace(self.log.get_or_init(|| log).trace()))
-            }
-            (None, None) => self.rate.clone(),
-        };
-        if self.requests.is_some() || self.schedule.is_some() || self.replay.is_some() {
+        let trace = self.trace();
+        if self.requests.is_some() || trace.is_some() {
             job.warmup = Nanos::ZERO;
         }
         job.warmup = warmup.map_or(job.warmup, Nanos::from);
@@ -79,21 +66,26 @@ impl ShapeFlags {
             (None, Some(duration)) => job.window = Bound::Duration(duration.into()),
             (None, None) => {}
         }
-        if let Some(shape) = shape {
-            if let Some(window) = self.own_window(&shape, job.warmup)? {
+        if let Some(shape) = trace.map(Shape::Trace).or_else(|| self.rate.clone()) {
+            job.load = LoadModel::Open { shape, arrivals: self.arrivals.unwrap_or_default() };
+            read_trace(job, inputs).map_err(explain)?.iter().for_each(|notice| crate::exit::say(notice));
+            if let LoadModel::Open { shape, .. } = &job.load
+                && let Some(window) = self.own_window(shape, job.warmup)?
+            {
                 job.window = window;
             }
-            let arrivals = self.arrivals.unwrap_or_default();
-            job.load = LoadModel::Open { shape, arrivals };
         } else if let (Some(given), LoadModel::Open { arrivals, .. }) = (self.arrivals, &mut job.load) {
             *arrivals = given;
         }
         Ok(())
     }
 
-    /// The log that is replayed; read when the job was filled.
-    pub fn log(&self) -> Option<&Replay> {
-        self.log.get()
+    /// The schedule or the log whose times are used, not yet read.
+    fn trace(&self) -> Option<Trace> {
+        let replay = ReplaySpec { speed: self.speed, all_methods: self.all_methods };
+        let of = |file: &PathBuf, replay| Trace { file: Some(file.clone()), replay, ..Trace::default() };
+        let schedule = self.schedule.as_ref().map(|file| of(file, None));
+        schedule.or_else(|| self.replay.as_ref().map(|file| of(file, Some(replay))))
     }
 
     /// The window of steps and schedules, which define their length.
@@ -127,8 +119,8 @@ impl ShapeFlags {
 
 /// Parses a value of `--speed`.
 fn speed(text: &str) -> Result<f64, String> {
-    let factor = text.parse::<f64>().ok().filter(|factor| (0.001..=1e6).contains(factor));
-    factor.ok_or_else(|| "a speed is a number above 0, such as 3 or 0.5".to_owned())
+    let factor = text.parse::<f64>().ok().filter(|factor| ReplaySpec::is_speed(*factor));
+    factor.ok_or_else(|| "a speed is a number from 0.001 to 1000000, such as 3 or 0.5".to_owned())
 }
 
 /// The rate at the end of a ramp that is written as 0: one request in 31 years.

@@ -2,6 +2,7 @@
 
 use super::server::Server;
 use super::{PACELINE, ok};
+use std::path::Path;
 use std::process::{Command, Output};
 
 const LOG: &str = r#"a - - [10/Oct/2000:13:55:36 +0000] "GET /1?q HTTP/1.1" 200 1 "http://r/" "agent 1"
@@ -11,14 +12,25 @@ a - - [10/Oct/2000:13:55:37 +0000] "GET /3 HTTP/1.1" 200 1
 no request
 "#;
 
+/// Replays the log in the folder.
+fn replay_in(folder: &Path, url: &str, flags: &[&str]) -> Output {
+    std::fs::write(folder.join("access.log"), LOG).unwrap();
+    let mut command = Command::new(PACELINE);
+    command.args(["run", url, "--replay", "access.log", "-c", "2"]).args(flags);
+    command.current_dir(folder).output().unwrap()
+}
+
 fn replay(server: &Server, flags: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("access.log");
-    std::fs::write(&log, LOG).unwrap();
-    let url = format!("http://{}/", server.address);
-    let mut command = Command::new(PACELINE);
-    command.args(["run", &url, "--replay", log.to_str().unwrap(), "-c", "2", "--json"]).args(flags);
-    command.output().unwrap()
+    replay_in(folder.path(), &format!("http://{}/", server.address), &[flags, &["--json"]].concat())
+}
+
+/// The heads of the requests that the server got after this many, by path.
+fn heads(server: &Server, after: usize) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let mut heads: Vec<_> = server.heard()[after..].iter().map(|heard| text(&heard.bytes)).collect();
+    heads.sort();
+    heads
 }
 
 #[test]
@@ -32,11 +44,7 @@ fn the_requests_of_a_log_are_sent_at_its_times() {
             serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"));
         assert_eq!((&record["loop"]["kind"], &record["total"]["counts"]["ok"]), (&"open".into(), &3.into()));
         assert!(reported.contains("replaying 3 requests; left out: 1 with a method that may"), "{reported}");
-        let mut heads: Vec<String> = server.heard()[before..]
-            .iter()
-            .map(|heard| String::from_utf8(heard.bytes.clone()).unwrap())
-            .collect();
-        heads.sort();
+        let heads = heads(&server, before);
         let paths: Vec<_> = heads.iter().map(|head| head.split(' ').nth(1).unwrap()).collect();
         assert_eq!(paths, ["/1?q", "/3", "/4"]);
         assert!(heads[0].contains("\r\nUser-Agent: agent 1\r\nReferer: http://r/\r\n"), "{}", heads[0]);
@@ -50,7 +58,7 @@ fn what_cannot_be_replayed_is_refused() {
     let server = Server::start(ok);
     for (flags, expected) in [
         (&["-r", "5"][..], "cannot be used with"),
-        (&["--speed", "0"], "a speed is a number above 0"),
+        (&["--speed", "0"], "a speed is a number from 0.001"),
         (&["--http", "2"], "scripts and logs make requests of HTTP/1.1 only"),
     ] {
         let output = replay(&server, flags);
@@ -58,4 +66,58 @@ fn what_cannot_be_replayed_is_refused() {
         assert!(output.status.code() == Some(2) && reported.contains(expected), "{flags:?}: {reported}");
     }
     assert!(server.heard().is_empty());
+}
+
+#[test]
+fn the_log_is_never_an_output() {
+    let server = Server::start(ok);
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://{}/", server.address);
+    std::os::unix::fs::symlink("access.log", folder.path().join("link.json")).unwrap();
+    for (flag, file) in [("--csv", "access.log"), ("--ndjson", "access.log"), ("--output", "link.json")] {
+        let output = replay_in(folder.path(), &url, &[flag, file]);
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let expected = format!("{file} is both an input (--replay) and an output ({flag})");
+        assert!(output.status.code() == Some(2) && reported.contains(&expected), "{flag}: {reported}");
+        assert_eq!(std::fs::read_to_string(folder.path().join("access.log")).unwrap(), LOG, "{flag}");
+    }
+    assert!(server.heard().is_empty());
+}
+
+#[test]
+fn a_record_repeats_its_replay() {
+    let server = Server::start(ok);
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://{}/", server.address);
+    // On a busy machine the run may be judged invalid.
+    let flags = ["--speed", "20", "--all-methods", "--allow-invalid", "-o", "run.json"];
+    let output = replay_in(folder.path(), &url, &flags);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let first = heads(&server, 0);
+    let record = |name: &str| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(folder.path().join(name)).unwrap()).unwrap()
+    };
+    let mut again = Command::new(PACELINE);
+    again
+        .args(["run", "--job", "run.json", "--allow-invalid", "-o", "again.json"])
+        .current_dir(folder.path());
+    let output = again.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!((heads(&server, first.len()), first.len()), (first, 4));
+    let replay = serde_json::json!({ "speed": 20.0, "all_methods": true });
+    for key in ["job", "loop"] {
+        assert_eq!(record("run.json")[key], record("again.json")[key]);
+    }
+    assert_eq!(record("again.json")["job"]["loop"]["shape"]["replay"], replay);
+}
+
+#[test]
+fn the_host_of_an_ipv6_target_has_brackets() {
+    let server = Server::start(ok);
+    let folder = tempfile::tempdir().unwrap();
+    let port = server.address.port();
+    let connect_to = format!("::127.0.0.1:{port}");
+    let flags = ["--speed", "20", "--connect-to", &connect_to];
+    replay_in(folder.path(), &format!("http://[::1]:{port}/"), &flags);
+    assert!(heads(&server, 0)[0].contains(&format!("\r\nHost: [::1]:{port}\r\n")));
 }
