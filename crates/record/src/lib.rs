@@ -16,6 +16,7 @@ mod generator;
 mod id;
 mod limit;
 mod load;
+mod parallel;
 mod phase;
 mod relative;
 mod request_results;
@@ -50,6 +51,7 @@ pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKin
 pub use paceline_job::{
     Arrivals, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind, Shape, Think, Trace,
 };
+pub use parallel::map_parallel;
 pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
 pub use relative::KnownFolders;
 pub use request_results::{BadBody, Expectations, RequestPart, SessionPart, SessionStep};

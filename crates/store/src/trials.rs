@@ -9,11 +9,10 @@ use crate::histograms::{RemovedHistogram, cut, put_back};
 use crate::rounds::verified;
 use crate::store::checksum;
 use crate::{Store, StoreError};
-use paceline_record::{RecordError, Round, Trial, read_trial};
+use paceline_record::{RecordError, Round, Trial, map_parallel, read_trial};
 use serde::Deserialize as _;
 use serde_json::Value;
 use std::collections::HashMap;
-use std::num::NonZero;
 
 /// The readable trials of a round, and an error for each other trial.
 type ReadableTrials = (Vec<Trial>, Vec<StoreError>);
@@ -130,7 +129,13 @@ impl Store {
         reduce: impl Fn(&mut Trial) + Sync,
     ) -> Result<ReadableTrials, StoreError> {
         let (mut trials, mut damaged) = (Vec::new(), Vec::new());
-        for result in read_in_threads(self.trial_rows(round)?, &reduce) {
+        let read_row = |row: Result<SqlRow, StoreError>| {
+            let (id, text) = verified("trial", &mut row?)?;
+            let mut trial = read(&id, &text)?;
+            reduce(&mut trial);
+            Ok(trial)
+        };
+        for result in map_parallel(self.trial_rows(round)?, read_row) {
             match result {
                 Ok(trial) => trials.push(trial),
                 Err(error) => damaged.push(error),
@@ -258,42 +263,6 @@ impl Store {
         let get = format!("SELECT h.trial, h.path, h.histogram, {checksum} FROM histograms h {condition}");
         self.database().query(&get, &[parameter.into()])
     }
-}
-
-/// Rows for which starting a thread is worth its cost: parsing one takes about 0.2 ms.
-const ROWS_FOR_A_THREAD: usize = 64;
-
-/// The trials of rows, checked and parsed in one thread for each core, in the order of the rows.
-fn read_in_threads(
-    mut rows: Vec<Result<SqlRow, StoreError>>,
-    reduce: &(impl Fn(&mut Trial) + Sync),
-) -> Vec<Result<Trial, StoreError>> {
-    let read_row = |row: Result<SqlRow, StoreError>| {
-        let (id, text) = verified("trial", &mut row?)?;
-        let mut trial = read(&id, &text)?;
-        reduce(&mut trial);
-        Ok(trial)
-    };
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = cores.min(rows.len() / ROWS_FOR_A_THREAD).max(1);
-    let size = rows.len().div_ceil(threads).max(1);
-    let mut others = Vec::new();
-    while rows.len() > size {
-        others.push(rows.split_off(rows.len() - size));
-    }
-    std::thread::scope(|scope| {
-        let started: Vec<_> = others
-            .into_iter()
-            .rev()
-            .map(|part| scope.spawn(move || part.into_iter().map(read_row).collect::<Vec<_>>()))
-            .collect();
-        let mut read: Vec<_> = rows.into_iter().map(read_row).collect();
-        for thread in started {
-            // A panic of a thread goes on in this one.
-            read.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        read
-    })
 }
 
 fn all((trials, damaged): ReadableTrials) -> Result<Vec<Trial>, StoreError> {

@@ -11,8 +11,8 @@ use crate::page::{
     TimelinePage, TimelineRound, rounds_to_read,
 };
 use paceline_record::slim::OmittedPart;
-use paceline_record::{Round, Run, Trial};
-use paceline_report::{Report, map_parallel};
+use paceline_record::{Round, Run, Trial, map_parallel};
+use paceline_report::Report;
 use paceline_store::{Store, archive};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
