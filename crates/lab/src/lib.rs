@@ -42,8 +42,8 @@ pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
 pub use provision::{
-    ImageLaunch, LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan, SourceFiles,
-    StepOutcome,
+    ContainerEngine, ImageLaunch, LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan,
+    SourceFiles, StepOutcome,
 };
 pub use revision::{BuildOrder, Checkout, Checkouts, CommandLaunch, Repository, Revision};
 pub use round::{

@@ -21,7 +21,7 @@ mod tool_versions;
 
 pub use clean::LeftOver;
 pub(crate) use command::{CommandStep, CommandWords, run as run_command};
-pub use container::ImageLaunch;
+pub use container::{ContainerEngine, ImageLaunch};
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
 pub use stamp::METADATA_DIR;
@@ -109,7 +109,7 @@ pub struct Provisioner {
     notice: Box<dyn Fn(&str) + Send + Sync>,
     noticed: Mutex<BTreeSet<String>>,
     /// The engine for containers, if the user named one.
-    engine: Option<String>,
+    engine: Option<ContainerEngine>,
     /// The folders whose containers the user accepts from now on.
     trusted: Vec<PathBuf>,
     /// Locks on the images that this process may be running, by server.
@@ -160,9 +160,9 @@ impl Provisioner {
         Self { listen, ..self }
     }
 
-    /// Builds containers with this engine, podman or docker; without one, with the first that is installed.
+    /// Builds containers with this engine; without one, with the first that is installed.
     #[must_use]
-    pub fn with_engine(self, engine: Option<String>) -> Self {
+    pub fn with_engine(self, engine: Option<ContainerEngine>) -> Self {
         Self { engine, ..self }
     }
 

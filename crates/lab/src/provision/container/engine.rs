@@ -4,37 +4,59 @@
 
 use super::super::tool_versions::find;
 use crate::LabError;
+use rustix::thread::{CapabilitySet, capabilities};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The engines, in order of preference: podman needs no daemon.
-pub(super) const ENGINES: [&str; 2] = ["podman", "docker"];
+/// A program that builds images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContainerEngine {
+    /// podman
+    Podman,
+    /// docker
+    Docker,
+}
+
+impl ContainerEngine {
+    /// All of them, in order of preference: podman needs no daemon.
+    pub const ALL: [Self; 2] = [Self::Podman, Self::Docker];
+
+    /// The name of the program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Podman => "podman",
+            Self::Docker => "docker",
+        }
+    }
+}
+
 /// The variable that names the file with podman's settings: containers.conf(5).
 const SETTINGS: &str = "CONTAINERS_CONF";
-/// Limits of a build: podman lowers its own limits before it applies these, so that its caller's cannot be applied.
+/// Most files and processes of a build: podman lowers its own limits before it applies these, so that its caller's cannot
+/// be applied. Chosen well above what a compiler needs; not measured.
 const MAX_FILES: u64 = 20_000;
 const MAX_PROCESSES: u64 = 16_384;
-/// CAP_SYS_RESOURCE (capabilities(7)), which raising a limit needs.
-const SYS_RESOURCE: u32 = 24;
 
-/// An engine.
+/// An engine that is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Engine {
-    /// `podman` or `docker`.
-    pub name: String,
+    pub kind: ContainerEngine,
     /// The file with its settings, where its own do not work.
     pub settings: Option<PathBuf>,
 }
 
 impl Engine {
-    /// The engine of that name, or the first that is installed.
+    /// This engine, or the first that is installed.
     ///
     /// # Errors
     /// [`LabError::Container`] if there is none.
-    pub fn find(asked: Option<&str>) -> Result<Self, LabError> {
-        let names = asked.map_or(&ENGINES[..], |_| &[]).iter().copied().chain(asked);
-        let name = names.into_iter().find(|name| find(name, None).is_some()).ok_or_else(|| {
-            let what = asked.unwrap_or("podman or docker");
+    pub fn find(asked: Option<ContainerEngine>) -> Result<Self, LabError> {
+        let mut kinds =
+            ContainerEngine::ALL.into_iter().filter(|kind| asked.is_none_or(|asked| asked == *kind));
+        let kind = kinds.find(|kind| find(kind.name(), None).is_some()).ok_or_else(|| {
+            let what = asked.map_or("podman or docker", ContainerEngine::name);
             LabError::Container {
                 problem: format!(
                     "a container needs an engine to build its image, and {what} is not installed"
@@ -42,15 +64,23 @@ impl Engine {
                 remedy: Some("install one, such as: apt-get install podman runc".to_owned()),
             }
         })?;
-        Ok(Self { name: name.to_owned(), settings: None })
+        Ok(Self { kind, settings: None })
+    }
+
+    /// The name of its program.
+    pub fn name(&self) -> &'static str {
+        self.kind.name()
     }
 
     /// Writes settings for podman below `folder` if its defaults cannot work here: they raise limits that this process may
     /// not raise, and crun refuses machines with both versions of control groups.
     pub fn with_settings(mut self, folder: &Path) -> Result<Self, LabError> {
         let is_hybrid = Path::new("/sys/fs/cgroup/unified").is_dir();
-        if self.name != "podman" || std::env::var_os(SETTINGS).is_some() || (may_raise_limits() && !is_hybrid)
-        {
+        let has_settings = match self.kind {
+            ContainerEngine::Podman => std::env::var_os(SETTINGS).is_some(),
+            ContainerEngine::Docker => true,
+        };
+        if has_settings || (may_raise_limits() && !is_hybrid) {
             return Ok(self);
         }
         let limit = |resource| rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
@@ -79,23 +109,22 @@ impl Engine {
 
     /// Whether it can show an image's files in a folder without a copy.
     pub fn mounts(&self) -> bool {
-        self.name == "podman"
+        match self.kind {
+            ContainerEngine::Podman => true,
+            ContainerEngine::Docker => false,
+        }
     }
 
     /// Options of its `build`: podman's own network needs programs that are often missing.
     pub fn build_options(&self) -> &'static [&'static str] {
-        if self.name == "podman" {
-            &["--network=host", "--format=docker", "--force-rm"]
-        } else {
-            &["--force-rm"]
+        match self.kind {
+            ContainerEngine::Podman => &["--network=host", "--format=docker", "--force-rm"],
+            ContainerEngine::Docker => &["--force-rm"],
         }
     }
 }
 
 /// Whether this process has the capability to raise limits.
 fn may_raise_limits() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
-    effective >> SYS_RESOURCE & 1 == 1
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_RESOURCE))
 }

@@ -1,5 +1,6 @@
 //! A built image: what `inspect` says of it, and how its files are run.
 
+use super::engine::ContainerEngine;
 use paceline_catalogue::Container;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -43,7 +44,7 @@ pub(super) enum ImageFiles {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BuiltImage {
     /// The engine that built it.
-    pub engine: String,
+    pub engine: ContainerEngine,
     /// Its id: a digest.
     pub id: String,
     /// The name that its build gave it; none if it was downloaded.
@@ -66,11 +67,11 @@ impl BuiltImage {
     ///
     /// # Errors
     /// What is wrong with it, in words: it cannot be read, or is for another kind of machine.
-    pub fn from_inspect(engine: &str, printed: &str, files: ImageFiles) -> Result<Self, String> {
+    pub fn from_inspect(engine: ContainerEngine, printed: &str, files: ImageFiles) -> Result<Self, String> {
+        let name = engine.name();
         let images: Vec<Inspected> = serde_json::from_str(printed)
-            .map_err(|error| format!("{engine} printed no valid JSON: {error}"))?;
-        let image =
-            images.into_iter().next().ok_or_else(|| format!("{engine} does not know its own image"))?;
+            .map_err(|error| format!("{name} printed no valid JSON: {error}"))?;
+        let image = images.into_iter().next().ok_or_else(|| format!("{name} does not know its own image"))?;
         let own = match std::env::consts::ARCH {
             "x86_64" => "amd64",
             "aarch64" => "arm64",
@@ -87,7 +88,7 @@ impl BuiltImage {
             (name.to_owned(), value.to_owned())
         };
         Ok(Self {
-            engine: engine.to_owned(),
+            engine,
             id: image.id.trim_start_matches("sha256:").to_owned(),
             tag: None,
             env: image.config.env.unwrap_or_default().into_iter().map(pair).collect(),
@@ -98,6 +99,17 @@ impl BuiltImage {
             ),
             files,
         })
+    }
+
+    /// The name or the id by which this image is removed once `newer` is built: a build that gets the name of an earlier one
+    /// leaves that one without a name. `None` if it was downloaded, or nothing has changed.
+    pub fn removed_as(&self, newer: &Self) -> Option<&str> {
+        let tag = self.tag.as_deref()?;
+        let keeps_name = self.engine == newer.engine && newer.tag.as_deref() == Some(tag);
+        match keeps_name {
+            false => Some(tag),
+            true => (self.id != newer.id).then_some(&self.id),
+        }
     }
 
     /// The command of `container`.
@@ -123,7 +135,7 @@ mod tests {
             "[{{\"Id\":\"sha256:ab\",\"Architecture\":\"{architecture}\",\"Os\":\"linux\",\"Config\":{{\"Env\":[\"PATH=/bin\",\
              \"EMPTY\"],\"Cmd\":[\"a\"],\"Entrypoint\":null,\"WorkingDir\":\"\"}}}}]"
         );
-        BuiltImage::from_inspect("podman", &text, ImageFiles::Folder("/f".into()))
+        BuiltImage::from_inspect(ContainerEngine::Podman, &text, ImageFiles::Folder("/f".into()))
     }
 
     #[test]
@@ -134,7 +146,28 @@ mod tests {
         assert_eq!((image.env["PATH"].as_str(), image.env["EMPTY"].as_str()), ("/bin", ""));
         assert_eq!(image.cmd, ["a"]);
         assert!(inspected("s390x").unwrap_err().contains("s390x"));
-        assert!(BuiltImage::from_inspect("docker", "[]", ImageFiles::Folder("/f".into())).is_err());
-        assert!(BuiltImage::from_inspect("docker", "{", ImageFiles::Folder("/f".into())).is_err());
+        assert!(
+            BuiltImage::from_inspect(ContainerEngine::Docker, "[]", ImageFiles::Folder("/f".into())).is_err()
+        );
+        assert!(
+            BuiltImage::from_inspect(ContainerEngine::Docker, "{", ImageFiles::Folder("/f".into())).is_err()
+        );
+    }
+
+    #[test]
+    fn an_image_is_removed_by_its_name_or_by_its_id() {
+        let own = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "amd64" };
+        let image = BuiltImage { tag: Some("t:1".to_owned()), ..inspected(own).unwrap() };
+        let newer = |change: fn(&mut BuiltImage)| {
+            let mut newer = image.clone();
+            change(&mut newer);
+            image.removed_as(&newer)
+        };
+        assert_eq!(newer(|_| ()), None);
+        assert_eq!(newer(|newer| newer.tag = Some("t:2".to_owned())), Some("t:1"));
+        assert_eq!(newer(|newer| newer.id = "cd".to_owned()), Some("ab"));
+        assert_eq!(newer(|newer| newer.engine = ContainerEngine::Docker), Some("t:1"));
+        let downloaded = BuiltImage { tag: None, ..image.clone() };
+        assert_eq!(downloaded.removed_as(&image), None);
     }
 }

@@ -10,6 +10,7 @@ mod trust;
 
 use super::{CommandStep, CommandWords, LAUNCHED, METADATA_DIR, Provisioner, ServerState, command, stamp};
 use crate::LabError;
+pub use engine::ContainerEngine;
 use engine::Engine;
 use image::{BuiltImage, ImageFiles};
 use paceline_catalogue::{Container, ContainerRight, Form, ImageSource, Manifest, Variables, hex};
@@ -56,10 +57,12 @@ impl Provisioner {
         container: &Container,
     ) -> Result<ServerState, LabError> {
         let built = self.stamp(server, IMAGE);
-        if Engine::find(self.engine.as_deref()).is_err() {
-            return Ok(ServerState::Lacking(vec![engine::ENGINES.join(" or ")]));
+        if Engine::find(self.engine).is_err() {
+            return Ok(ServerState::Lacking(vec![
+                ContainerEngine::ALL.map(ContainerEngine::name).join(" or "),
+            ]));
         }
-        if !rustix::process::geteuid().is_root() {
+        if !is_root() {
             return Ok(ServerState::Lacking(vec!["root's rights".to_owned()]));
         }
         let wanted = self.container_digest(container)?;
@@ -79,6 +82,10 @@ impl Provisioner {
         container: &Container,
         again: bool,
     ) -> Result<Option<Duration>, LabError> {
+        if !is_root() {
+            let problem = "building and running a container need root's rights".to_owned();
+            return Err(of_server(server, problem, Some("run the command as root".to_owned())));
+        }
         let digest = self.container_digest(container)?;
         self.check_accepted(&server.id, container, &digest)?;
         let keep = self.keep_dir(server);
@@ -93,7 +100,7 @@ impl Provisioner {
         }
         let begun = Instant::now();
         let _unused = self.lock_unused(server)?;
-        let engine = Engine::find(self.engine.as_deref())?.with_settings(&keep)?;
+        let engine = Engine::find(self.engine)?.with_settings(&keep)?;
         self.announce(server, &engine);
         stamp::remove(&keep, IMAGE)?;
         stamp::remove(&keep, LAUNCHED)?;
@@ -101,25 +108,41 @@ impl Provisioner {
         self.engine_step(server, &engine, "inspect", &["image", "inspect", "--", &tag], ENGINE_LIMIT)?;
         let printed = command::printed_whole(&keep.join("inspect.out"))?;
         let files = self.image_files(server, &engine, &tag)?;
-        let image = BuiltImage::from_inspect(&engine.name, &printed, files);
+        let image = BuiltImage::from_inspect(engine.kind, &printed, files);
         let mut image = image.map_err(|problem| of_server(server, problem, None))?;
         image.tag = matches!(container.image, ImageSource::Dockerfile(_)).then_some(tag);
         let path = keep.join(IMAGE_FILE);
         let text = serde_json::to_string_pretty(&image).unwrap_or_default();
         fs::write(&path, text).map_err(|source| LabError::File { action: "write", path, source })?;
         stamp::write(&keep, IMAGE, &digest)?;
-        if let Some(former) =
-            former.and_then(|former| former.tag).filter(|tag| image.tag.as_ref() != Some(tag))
-        {
-            self.remove_with(server, &engine, &["rmi", "--", &former])?;
-        }
+        former.map_or(Ok(()), |former| self.remove_former(server, &former, &image))?;
         Ok(Some(begun.elapsed()))
+    }
+
+    /// Removes what an engine still has of an image that was replaced.
+    fn remove_former(
+        &self,
+        server: &Manifest,
+        former: &BuiltImage,
+        newer: &BuiltImage,
+    ) -> Result<(), LabError> {
+        // What another engine has stays if that engine is no longer installed.
+        let Ok(engine) = Engine::find(Some(former.engine)) else { return Ok(()) };
+        let engine = engine.with_settings(&self.keep_dir(server))?;
+        if let ImageFiles::Container(name) = &former.files
+            && former.engine != newer.engine
+        {
+            self.remove_with(server, &engine, &["rm", "--force", name])?;
+        }
+        former
+            .removed_as(newer)
+            .map_or(Ok(()), |image| self.remove_with(server, &engine, &["rmi", "--", image]))
     }
 
     /// What identifies an image, in place of the output of a version command.
     pub(super) fn container_version(&self, server: &Manifest) -> Result<String, LabError> {
         let image = self.built_image(server)?;
-        Ok(format!("image sha256:{} ({})", image.id, image.engine))
+        Ok(format!("image sha256:{} ({})", image.id, image.engine.name()))
     }
 
     /// How a server that comes as a container is run; `None` for other servers.
@@ -162,7 +185,7 @@ impl Provisioner {
         (self.notice)(&format!(
             "{}: {} builds its image, for at most {} minutes{}",
             server.id,
-            engine.name,
+            engine.name(),
             IMAGE_LIMIT.as_secs() / 60,
             free.unwrap_or_default()
         ));
@@ -219,7 +242,7 @@ impl Provisioner {
         made.map_err(|source| LabError::File { action: "make", path: folder.clone(), source })?;
         let copy = format!(
             "set -o pipefail; {} export {name} | tar --extract --directory '{METADATA_DIR}/{FILES_DIR}/files'",
-            engine.name
+            engine.name()
         );
         let words = ["bash", "-c", &copy];
         let copied = self.program_step(server, engine, "copy", &words, ENGINE_LIMIT);
@@ -241,7 +264,7 @@ impl Provisioner {
             ImageFiles::Folder(folder) => return Ok(folder.is_dir()),
             ImageFiles::Container(name) => name,
         };
-        let engine = Engine::find(Some(&image.engine))?.with_settings(&self.keep_dir(server))?;
+        let engine = Engine::find(Some(image.engine))?.with_settings(&self.keep_dir(server))?;
         match self.engine_step(server, &engine, "exists", &["container", "exists", name], ENGINE_LIMIT) {
             Ok(()) => Ok(true),
             Err(LabError::Command(_)) => Ok(false),
@@ -292,12 +315,12 @@ impl Provisioner {
             ImageFiles::Container(name) => name,
         };
         let again = || Some(format!("paceline lab build {} --again", server.id));
-        let engine = Engine::find(Some(&image.engine))?.with_settings(&self.keep_dir(server))?;
+        let engine = Engine::find(Some(image.engine))?.with_settings(&self.keep_dir(server))?;
         // It stays mounted until the container is removed or the machine restarts.
         match self.engine_step(server, &engine, "mount", &["mount", name], ENGINE_LIMIT) {
             Err(LabError::Command(failure)) => {
                 let why = failure.tail.lines().last().unwrap_or(&failure.how).to_owned();
-                let problem = format!("{} does not show the files of its image: {why}", engine.name);
+                let problem = format!("{} does not show the files of its image: {why}", engine.name());
                 return Err(of_server(server, problem, again()));
             }
             mounted => mounted?,
@@ -307,7 +330,7 @@ impl Provisioner {
         match folder.is_absolute() && folder.is_dir() {
             true => Ok(folder),
             false => {
-                let problem = format!("{} mounted no folder, but printed {printed:?}", engine.name);
+                let problem = format!("{} mounted no folder, but printed {printed:?}", engine.name());
                 Err(of_server(server, problem, again()))
             }
         }
@@ -348,7 +371,7 @@ impl Provisioner {
         words: &[&str],
         limit: Duration,
     ) -> Result<(), LabError> {
-        let words: Vec<&str> = [engine.name.as_str()].into_iter().chain(words.iter().copied()).collect();
+        let words: Vec<&str> = [engine.name()].into_iter().chain(words.iter().copied()).collect();
         self.program_step(server, engine, name, &words, limit)
     }
 
@@ -382,20 +405,21 @@ pub(super) fn forget(folder: &Path) {
     let path = folder.join(METADATA_DIR).join(IMAGE_FILE);
     let text = paceline_files::read_text(&path, paceline_files::MAX_OUTPUT_BYTES).unwrap_or_default();
     let Ok(BuiltImage { engine, files, tag, .. }) = serde_json::from_str(&text) else { return };
-    if !engine::ENGINES.contains(&engine.as_str()) {
-        return;
-    }
     let container = match &files {
         ImageFiles::Container(name) => Some(["rm", "--force", name]),
         ImageFiles::Folder(_) => None,
     };
     let image = tag.as_ref().map(|tag| ["rmi", "--", tag]);
     for words in container.into_iter().chain(image) {
-        let mut remove = std::process::Command::new(&engine);
+        let mut remove = std::process::Command::new(engine.name());
         remove.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // What remains is the engine's.
         let _ = remove.status();
     }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 fn of_server(server: &Manifest, problem: String, remedy: Option<String>) -> LabError {

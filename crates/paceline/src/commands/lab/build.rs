@@ -7,7 +7,7 @@ use super::selection::{ServerSelection, for_each, working};
 use crate::commands::format::PrintFormatFlag;
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
-use paceline_lab::StepOutcome;
+use paceline_lab::{ContainerEngine, StepOutcome};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -27,11 +27,27 @@ pub struct Arguments {
     /// Accept the containers whose folder is DIR or below: building one runs its code with access to the network
     #[arg(long, value_name = "DIR")]
     trust: Vec<PathBuf>,
-    /// The engine that builds containers: podman or docker [default: the first that is installed]
-    #[arg(long, value_name = "ENGINE")]
-    engine: Option<String>,
+    /// The engine that builds containers [default: the first that is installed]
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    engine: Option<EngineFlag>,
     #[command(flatten)]
     print: PrintFormatFlag,
+}
+
+/// Values of `--engine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum EngineFlag {
+    Podman,
+    Docker,
+}
+
+impl EngineFlag {
+    fn engine(self) -> ContainerEngine {
+        match self {
+            EngineFlag::Podman => ContainerEngine::Podman,
+            EngineFlag::Docker => ContainerEngine::Docker,
+        }
+    }
 }
 
 /// Builds each server and prints its version. After a failure the other servers are still built.
@@ -39,7 +55,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let servers = arguments.chosen.servers_in(catalogue)?;
     let broken = arguments.chosen.print_broken(catalogue);
     let provisioner = working(catalogue)?;
-    let provisioner = provisioner.trusting(arguments.trust.clone()).with_engine(arguments.engine.clone());
+    let provisioner =
+        provisioner.trusting(arguments.trust.clone()).with_engine(arguments.engine.map(EngineFlag::engine));
     let mut built = Vec::new();
     let failed = for_each(&servers, arguments.print, |server| {
         let made = provisioner.build(server, arguments.again)?;

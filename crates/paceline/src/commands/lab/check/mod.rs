@@ -1,9 +1,8 @@
 //! `paceline lab check`: starts servers, sends every request that their workloads and the HTTP checks require, and
 //! prints deviations.
 //!
-//! Several servers are checked at once: most of a check is waiting. It prints one table row per server, in order, then the
-//! differences. The checks are in the lab crate
-//! (`examine`).
+//! Several servers are checked at once: most of a check is waiting. It prints one table row per server, in order, then
+//! the differences. The checks are in the lab crate (`examine`).
 
 mod server;
 mod table;
@@ -47,7 +46,7 @@ pub struct Arguments {
     /// Whose rules the servers must follow: those of a board are its requests and responses alone
     #[arg(long, value_enum, default_value_t = RulesFlag::Paceline, value_name = "RULES")]
     rules: RulesFlag,
-    /// How many servers are checked at once [default: two for each core]
+    /// How many servers are checked at once [default: two for each core, at most 16]
     ///
     /// Checks that run side by side make each other's start times longer: 1 measures them alone.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -118,9 +117,9 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     status(&table, broken, &arguments.chosen)
 }
 
-/// Checks at once for each core, by default: a check waits for most of its time.
+/// Checks at once for each core, by default: a check waits for most of its time, and one at a time leaves a core idle.
 const JOBS_PER_CORE: usize = 2;
-/// Most checks at once by default.
+/// Most checks at once by default: the servers of all of them are in memory. Chosen, not measured.
 const MAX_JOBS: usize = 16;
 
 /// How many of `servers` are checked at once.
@@ -144,9 +143,9 @@ fn each(
     format.print_line(&table.head())?;
     let (next, (sender, done)) = (AtomicUsize::new(0), mpsc::channel::<(usize, Checked)>());
     std::thread::scope(|scope| {
-        for _ in 0..jobs {
+        for started in 0..jobs {
             let (next, sender) = (&next, sender.clone());
-            scope.spawn(move || {
+            let check_next = move || {
                 while let Some((place, server)) = {
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     servers.get(place).map(|server| (place, server))
@@ -155,7 +154,16 @@ fn each(
                         return;
                     }
                 }
-            });
+            };
+            let thread = std::thread::Builder::new().name("check".to_owned()).spawn_scoped(scope, check_next);
+            match thread {
+                Ok(_) => {}
+                // The threads that have started check all servers.
+                Err(_) if started > 0 => break,
+                Err(error) => {
+                    return Err(error).context(Complaint::environment("cannot start a thread"));
+                }
+            }
         }
         drop(sender);
         let printed = print_in_order(servers, &done, table, format);
