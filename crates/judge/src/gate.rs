@@ -6,7 +6,7 @@
 //! binary parses gates from the command line.
 
 use crate::{VerdictName, achieved_share, fell_short};
-use paceline_record::{Block, GateOutcome, GateReason, LoopKind, Run, Severity, Times};
+use paceline_record::{Block, GateOutcome, GateReason, LoopKind, Run, Severity, TimeKind, Times};
 use paceline_stats::Histogram;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -117,24 +117,26 @@ impl GateTime {
         }
     }
 
-    /// Its key in a block.
-    fn key(&self, loop_: LoopKind) -> &'static str {
-        match self {
-            GateTime::Response => "response_time_ns",
-            GateTime::Service => "service_time_ns",
-            GateTime::Connect => "connect_time_ns",
-            GateTime::Handshake => "handshake_time_ns",
-            GateTime::FirstByte => "first_byte_ns",
-            GateTime::FirstBody => "first_body_ns",
-            GateTime::FirstEvent => "first_event_ns",
-            GateTime::Gap => "event_gap_ns",
-            GateTime::LongestGap => "longest_gap_ns",
-            GateTime::Stream => "stream_time_ns",
-            GateTime::Lag => "generator_lag_ns",
-            GateTime::Session => "session_time_ns",
-            GateTime::Step(_) if loop_ == LoopKind::Closed => "service_time_ns",
-            GateTime::Step(_) => "response_time_ns",
-        }
+    /// The times of a block that it is; none for sessions, which are not in blocks.
+    fn kind(&self, loop_: LoopKind) -> Option<TimeKind> {
+        Some(match self {
+            GateTime::Response => TimeKind::Response,
+            GateTime::Service => TimeKind::Service,
+            GateTime::Connect => TimeKind::Connect,
+            GateTime::Handshake => TimeKind::Handshake,
+            GateTime::FirstByte => TimeKind::FirstByte,
+            GateTime::FirstBody => TimeKind::FirstBody,
+            GateTime::FirstEvent => TimeKind::FirstEvent,
+            GateTime::Gap => TimeKind::EventGap,
+            GateTime::LongestGap => TimeKind::LongestGap,
+            GateTime::Stream => TimeKind::StreamTime,
+            GateTime::Lag => TimeKind::GeneratorLag,
+            GateTime::Step(_) => match loop_ {
+                LoopKind::Closed => TimeKind::Service,
+                LoopKind::Open => TimeKind::Response,
+            },
+            GateTime::Session => return None,
+        })
     }
 
     /// The verdicts on delays of the generator that the time may include. Only a response time begins before the send.
@@ -386,7 +388,8 @@ fn time(found: &mut Assessment, run: &Run, of: &GateTime, statistic: Statistic, 
     found.with("within_share", json!(within_share(&sample, limit_ns, samples)));
     match value(&sample, statistic, samples) {
         Some(value_ns) => {
-            found.with(&format!("{}_{}", of.key(run.loop_.kind), statistic.key()), json!(value_ns));
+            let key = of.kind(run.loop_.kind).map_or("session_time_ns", TimeKind::key);
+            found.with(&format!("{key}_{}", statistic.key()), json!(value_ns));
             let kept = value_ns < limit_ns as f64 || or_equal && value_ns == limit_ns as f64;
             found.against(GateReason::BeyondLimit, !kept);
             let is_late = of.delays().iter().any(|name| name.is_in(&run.verdicts));
@@ -428,46 +431,37 @@ fn value(sample: &GateSample, statistic: Statistic, samples: u64) -> Option<f64>
 
 /// The times of one kind, with the number of requests that have none because they failed.
 fn sample(run: &Run, of: &GateTime) -> Option<GateSample> {
-    let block = match of {
-        GateTime::Connect => return connects(run, |block| block.connect_time_ns.as_ref()),
-        GateTime::Handshake => return connects(run, |block| block.handshake_time_ns.as_ref()),
-        GateTime::Session => return sessions(run),
-        GateTime::Step(name) => step(run, name)?,
-        GateTime::Response
-        | GateTime::Service
-        | GateTime::FirstByte
-        | GateTime::FirstBody
-        | GateTime::FirstEvent
-        | GateTime::Gap
-        | GateTime::LongestGap
-        | GateTime::Stream
-        | GateTime::Lag => &run.total,
-    };
+    let Some(kind) = of.kind(run.loop_.kind) else { return sessions(run) };
+    let block = if let GateTime::Step(name) = of { step(run, name)? } else { &run.total };
     let counts = block.counts;
     let lowest_ns = block.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
-    let (times, misses, censored_from_ns) = match of.key(run.loop_.kind) {
-        "response_time_ns" => (&block.response_time_ns, counts.failed(), lowest_ns),
+    let times = block.times(kind);
+    let (misses, censored_from_ns) = match kind {
+        TimeKind::Connect | TimeKind::Handshake => return connects(run, kind),
+        TimeKind::Response => (counts.failed(), lowest_ns),
         // In an open loop the lowest censored time is a response time; the service time was then the timeout.
-        "service_time_ns" => {
+        TimeKind::Service => {
             let censored = if counts.timed_out > 0 { lowest_ns.min(run.timeout_ns) } else { u64::MAX };
-            (&block.service_time_ns, counts.failed() + counts.unsent, censored)
+            (counts.failed() + counts.unsent, censored)
         }
-        "first_byte_ns" => (&block.first_byte_ns, counts.not_ok(), u64::MAX),
-        "first_body_ns" => (&block.first_body_ns, without(&block.first_body_ns, block), u64::MAX),
-        "first_event_ns" => (&block.first_event_ns, without(&block.first_event_ns, block), u64::MAX),
+        TimeKind::FirstBody | TimeKind::FirstEvent => (without(times, block), u64::MAX),
         // The gap in which a stream failed has no end.
-        "event_gap_ns" => (&block.event_gap_ns, counts.not_ok(), u64::MAX),
-        "longest_gap_ns" => (&block.longest_gap_ns, counts.not_ok(), u64::MAX),
-        "stream_time_ns" => (&block.stream_time_ns, counts.not_ok(), u64::MAX),
-        _ => (&block.generator_lag_ns, 0, u64::MAX),
+        TimeKind::FirstByte | TimeKind::EventGap | TimeKind::LongestGap | TimeKind::StreamTime => {
+            (counts.not_ok(), u64::MAX)
+        }
+        TimeKind::GeneratorLag => (0, u64::MAX),
+        TimeKind::ConnectionWait
+        | TimeKind::ConnectAndService
+        | TimeKind::ReceiveDelay
+        | TimeKind::Failed => return None,
     };
-    let histogram = times.as_ref()?.decode().ok()?;
+    let histogram = times?.decode().ok()?;
     Some(GateSample { histogram, misses, censored_from_ns })
 }
 
 /// Failed requests without a time that a stream has before it ends. In a mix, requests that are no streams have none.
-fn without(times: &Option<Times>, block: &Block) -> u64 {
-    let count = times.as_ref().map_or(0, |times| times.count);
+fn without(times: Option<&Times>, block: &Block) -> u64 {
+    let count = times.map_or(0, |times| times.count);
     block.counts.not_ok().min(block.counts.scheduled.saturating_sub(count))
 }
 
@@ -508,9 +502,9 @@ pub fn without_spaces(name: &str) -> String {
 }
 
 /// Every connection of the run, from the first: with keep-alive only a few connections are opened in the window.
-fn connects(run: &Run, times: fn(&Block) -> Option<&Times>) -> Option<GateSample> {
+fn connects(run: &Run, kind: TimeKind) -> Option<GateSample> {
     let mut histogram = Histogram::new();
-    for times in run.intervals.iter().filter_map(|interval| times(&interval.block)) {
+    for times in run.intervals.iter().filter_map(|interval| interval.block.times(kind)) {
         histogram.merge(&times.decode().ok()?);
     }
     let misses = run.connections.failed_attempts;
