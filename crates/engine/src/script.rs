@@ -34,6 +34,13 @@ pub struct ScriptPlan {
     pub delays: bool,
 }
 
+impl Default for ScriptPlan {
+    /// Programs make one request at a time, and nothing else.
+    fn default() -> Self {
+        Self { batch: 1, reads_responses: false, delays: false }
+    }
+}
+
 /// The program of a worker, until the worker takes it.
 type WorkerScript = Mutex<Option<Box<dyn RequestScript>>>;
 

@@ -58,11 +58,10 @@ impl Scenario for Scripted {
     const IS_USED: bool = true;
 
     fn new(settings: &Settings, worker: u32, _: u16) -> Self {
-        let plan = ScriptPlan { batch: 1, reads_responses: false, delays: false };
         let connections = settings.connections_of(worker);
         Self {
             script: settings.scripts.as_ref().and_then(|scripts| scripts.take(worker)),
-            plan: settings.scripts.as_ref().map_or(plan, |scripts| scripts.plan),
+            plan: settings.scripts.as_ref().map(|scripts| scripts.plan).unwrap_or_default(),
             is_over: false,
             made: Vec::new(),
             is_unsent: false,

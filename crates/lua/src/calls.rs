@@ -7,26 +7,10 @@ use mlua::{Lua, ffi};
 use std::ffi::{CStr, c_int};
 use std::slice;
 
-/// The type of a value that is not the expected one.
-pub struct WrongType(pub String);
-
-/// A failure of a call.
-pub enum CallError {
-    /// The function failed.
-    Failed(ScriptError),
-    /// The function returned a value of another type.
-    Type(WrongType),
-}
-
-impl From<mlua::Error> for CallError {
-    fn from(error: mlua::Error) -> Self {
-        Self::Failed(ScriptError::from_lua(&error))
-    }
-}
-
-/// Appends the text that `request()` returns, or `wrk.request()` if the script has none.
-pub fn request(lua: &Lua, bytes: &mut Vec<u8>) -> Result<(), CallError> {
-    let mut wrong = None;
+/// Appends the text that `request()` returns, or `wrk.request()` if the script has none. `file` is the script's, for
+/// errors.
+pub fn request(lua: &Lua, file: &str, bytes: &mut Vec<u8>) -> Result<(), ScriptError> {
+    let (mut wrong, before) = (None, bytes.len());
     // SAFETY: the calls keep to the stack that they filled, in a protected call; nothing here needs to be dropped if one
     // of them fails. The text is copied before it leaves the stack.
     unsafe {
@@ -47,11 +31,17 @@ pub fn request(lua: &Lua, bytes: &mut Vec<u8>) -> Result<(), CallError> {
             ffi::lua_settop(state, 0);
         })?;
     }
-    wrong.map_or(Ok(()), |kind| Err(CallError::Type(WrongType(type_name(lua, kind)))))
+    let result =
+        |found, expected| ScriptError::Result { file: file.to_owned(), function: "request", found, expected };
+    match wrong {
+        Some(kind) => Err(result(type_name(lua, kind), "a string")),
+        None if bytes.len() == before => Err(result("an empty string".to_owned(), "a request")),
+        None => Ok(()),
+    }
 }
 
 /// The number that `delay()` returns.
-pub fn delay(lua: &Lua) -> Result<f64, CallError> {
+pub fn delay(lua: &Lua) -> Result<f64, ScriptError> {
     let mut number = 0.0;
     // SAFETY: as in `request`.
     unsafe {
@@ -66,7 +56,7 @@ pub fn delay(lua: &Lua) -> Result<f64, CallError> {
 }
 
 /// Calls `response(status, headers, body)`. Of several fields with one name the last counts.
-pub fn response(lua: &Lua, status: u16, head: &[u8], body: &[u8]) -> Result<(), CallError> {
+pub fn response(lua: &Lua, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError> {
     // SAFETY: as in `request`; Lua copies the texts.
     unsafe {
         lua.exec_raw::<()>((), |state| {

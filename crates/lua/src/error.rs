@@ -46,10 +46,10 @@ pub enum ScriptError {
     Thread(#[source] io::Error),
 }
 
-impl ScriptError {
+impl From<mlua::Error> for ScriptError {
     /// An error of Lua, without the stack.
-    pub(crate) fn from_lua(error: &mlua::Error) -> Self {
-        Self::Lua(message(error))
+    fn from(error: mlua::Error) -> Self {
+        Self::Lua(message(&error))
     }
 }
 

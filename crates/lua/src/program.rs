@@ -1,6 +1,6 @@
 //! The program of one thread: what the engine calls.
 
-use crate::calls::{self, CallError, WrongType};
+use crate::calls;
 use crate::error::ScriptError;
 use crate::interrupt::RunWatch;
 use crate::state::State;
@@ -31,32 +31,21 @@ pub struct Program {
 }
 
 impl Program {
-    /// Calls the script, unless it has stopped. A failure stops the run.
+    /// Calls the script, with its file. A failure stops the run.
     #[inline]
-    fn called<R>(
-        &mut self,
-        function: &'static str,
-        expected: &'static str,
-        call: impl FnOnce(&mlua::Lua) -> Result<R, CallError>,
-    ) -> Option<R> {
+    fn called<R>(&mut self, call: impl FnOnce(&mlua::Lua, &str) -> Result<R, ScriptError>) -> Option<R> {
         if !self.has_begun {
             self.has_begun = true;
             self.watch.begin();
         }
         let inside = self.thread.state.calls.enter();
-        let called = call(&self.thread.state.lua);
+        let called = call(&self.thread.state.lua, &self.file);
         drop(inside);
-        called.map_err(|error| self.fail(function, expected, error)).ok()
+        called.map_err(|error| self.fail(&error)).ok()
     }
 
     #[cold]
-    fn fail(&self, function: &'static str, expected: &'static str, error: CallError) {
-        let error = match error {
-            CallError::Failed(error) => error,
-            CallError::Type(WrongType(found)) => {
-                ScriptError::Result { file: self.file.to_string(), function, found, expected }
-            }
-        };
+    fn fail(&self, error: &ScriptError) {
         self.watch.fail(error.to_string());
     }
 }
@@ -67,23 +56,16 @@ impl RequestScript for Program {
             bytes.extend_from_slice(fixed);
             return true;
         }
-        if self.called("request", "a string", |lua| calls::request(lua, bytes)).is_none() {
-            return false;
-        }
-        if bytes.is_empty() {
-            let empty = CallError::Type(WrongType("an empty string".to_owned()));
-            self.fail("request", "a request", empty);
-        }
-        !bytes.is_empty()
+        self.called(|lua, file| calls::request(lua, file, bytes)).is_some()
     }
 
     fn delay(&mut self) -> Nanos {
-        let ms = self.called("delay", "a number", calls::delay).unwrap_or(0.0);
+        let ms = self.called(|lua, _| calls::delay(lua)).unwrap_or(0.0);
         Nanos::from_millis(ms.clamp(0.0, MAX_DELAY_MS) as u64)
     }
 
     fn response(&mut self, status: u16, head: &[u8], body: &[u8]) {
-        self.called("response", "nothing", |lua| calls::response(lua, status, head, body));
+        self.called(|lua, _| calls::response(lua, status, head, body));
     }
 
     fn has_stopped(&self) -> bool {

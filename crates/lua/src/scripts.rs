@@ -1,6 +1,6 @@
 //! The scripts of a run: one state for `setup` and `done`, and one for each thread, loaded in the order of wrk.
 
-use crate::calls::{self, CallError, WrongType};
+use crate::calls;
 use crate::error::ScriptError;
 use crate::interrupt::RunWatch;
 use crate::program::{Program, ScriptThread};
@@ -49,7 +49,7 @@ impl LuaScripts {
             main,
             threads: Vec::with_capacity(threads as usize),
             watch,
-            plan: ScriptPlan { batch: 1, reads_responses: false, delays: false },
+            plan: ScriptPlan::default(),
             first: Vec::new(),
             is_dynamic: false,
         };
@@ -68,14 +68,14 @@ impl LuaScripts {
         let shared = Arc::<SharedThread>::default();
         let handle = ThreadHandle::new(&state.lua, &shared);
         let set = state.wrk().and_then(|wrk| wrk.raw_set("thread", handle.clone()));
-        set.map_err(|error| ScriptError::from_lua(&error))?;
+        set?;
         self.main.call_wrk::<()>("setup", handle)?;
         let arguments = state.lua.create_table().and_then(|table| {
             let numbered = self.call.arguments.iter().enumerate();
             numbered.into_iter().try_for_each(|(place, text)| table.raw_set(place, text.as_str()))?;
             Ok(table)
         });
-        state.call_wrk::<()>("init", arguments.map_err(|error| ScriptError::from_lua(&error))?)?;
+        state.call_wrk::<()>("init", arguments?)?;
         self.threads.push(Arc::new(ScriptThread { state, shared }));
         Ok(())
     }
@@ -98,18 +98,9 @@ impl LuaScripts {
     fn request_of(&self, thread: &ScriptThread) -> Result<Vec<u8>, ScriptError> {
         let mut bytes = Vec::new();
         let inside = thread.state.calls.enter();
-        let made = calls::request(&thread.state.lua, &mut bytes);
+        let made = calls::request(&thread.state.lua, &self.call.file, &mut bytes);
         drop(inside);
-        made.map_err(|error| match error {
-            CallError::Failed(error) => error,
-            CallError::Type(WrongType(found)) => ScriptError::Result {
-                file: self.call.file.clone(),
-                function: "request",
-                found,
-                expected: "a string",
-            },
-        })?;
-        Ok(bytes)
+        made.map(|()| bytes)
     }
 
     /// Lets the scripts make the requests of a run. Those of a script that is not called in the run are requests like
@@ -182,7 +173,7 @@ impl LuaScripts {
         self.watch.end();
         let lua = &self.main.lua;
         let Ok(done) = lua.globals().get::<Function>("done") else { return Ok(()) };
-        let summary = summary(lua, results).map_err(|error| ScriptError::from_lua(&error))?;
+        let summary = summary(lua, results)?;
         let latency = Statistics::new(results.latency_us.clone(), self.call.is_wrk2);
         let rates = Statistics::new(results.rates.clone(), self.call.is_wrk2);
         let called = self.main.call::<()>(&done, (summary, latency, rates));

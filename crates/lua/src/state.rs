@@ -31,10 +31,10 @@ impl State {
         // the user runs.
         let lua = unsafe { Lua::unsafe_new() };
         let state = Self { calls: Arc::default(), lua };
-        state.prepare(call).map_err(|error| ScriptError::from_lua(&error))?;
+        state.prepare(call)?;
         Ok(state).and_then(|state| {
             let chunk = state.lua.load(without_first_comment(source)).set_name(format!("@{}", call.file));
-            let script = chunk.into_function().map_err(|error| ScriptError::from_lua(&error))?;
+            let script = chunk.into_function()?;
             state.call::<()>(&script, ())?;
             Ok(state)
         })
@@ -71,7 +71,7 @@ impl State {
         arguments: impl IntoLuaMulti,
     ) -> Result<R, ScriptError> {
         let _inside = self.calls.enter();
-        function.call(arguments).map_err(|error| ScriptError::from_lua(&error))
+        Ok(function.call(arguments)?)
     }
 
     /// Calls a function of the table `wrk`.
@@ -84,7 +84,7 @@ impl State {
         arguments: impl IntoLuaMulti,
     ) -> Result<R, ScriptError> {
         let function = self.wrk().and_then(|wrk| wrk.get::<Function>(name));
-        self.call(&function.map_err(|error| ScriptError::from_lua(&error))?, arguments)
+        self.call(&function?, arguments)
     }
 
     /// Whether a global of the script is a function.

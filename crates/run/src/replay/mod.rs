@@ -155,8 +155,7 @@ pub fn replay(settings: &mut Settings, inputs: &mut Inputs) -> Result<(), RunErr
     let mut first = Vec::new();
     reader(0).request(&mut first);
     let scripts = (0..settings.threads).map(|worker| Box::new(reader(worker)) as Box<dyn RequestScript>);
-    let plan = ScriptPlan { batch: 1, reads_responses: false, delays: false };
-    let scripts = Scripts::new(plan, scripts.collect());
+    let scripts = Scripts::new(ScriptPlan::default(), scripts.collect());
     let check = settings.requests.kinds().first().map(|kind| kind.check.clone()).unwrap_or_default();
     settings.requests = Arc::new(Requests::fixed(first, Method::Other, check));
     settings.scripts = Some(scripts);
