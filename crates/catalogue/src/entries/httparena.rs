@@ -37,7 +37,7 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
         () if workloads.is_empty() => Some("it has no profile that is a workload here"),
         () => None,
     };
-    let language = text("language").to_owned();
+    let language = if text("language").is_empty() { "Other" } else { text("language") }.to_owned();
     if let Some(why) = why {
         let skipped = vec![SkippedTest { test: folder_name, language, why: why.to_owned() }];
         return Ok(Entries { servers: Vec::new(), skipped });
@@ -46,14 +46,14 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
     let io_uring = text("engine").contains("io_uring");
     let name = if text("display_name").is_empty() { folder_name.as_str() } else { text("display_name") };
     let style = if is_idiomatic { "idiomatic" } else { "tuned" };
-    let kind_tag = format!("type:{}", text("type").to_lowercase());
+    let kind_tag = (!text("type").is_empty()).then(|| format!("type:{}", text("type").to_lowercase()));
     let manifest = ManifestText {
         name: name.to_owned(),
         language: language.clone(),
         framework: name.to_owned(),
         engine: text("engine").to_owned(),
         kind: "micro",
-        tags: vec![style.to_owned(), "httparena".to_owned(), kind_tag],
+        tags: [style, "httparena"].map(str::to_owned).into_iter().chain(kind_tag).collect(),
         workloads: workloads.into_iter().collect(),
         databases: Vec::new(),
         database_at_start: false,

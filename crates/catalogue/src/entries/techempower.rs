@@ -5,6 +5,7 @@
 
 use super::manifest_text::{ContainerText, ManifestText, RunText};
 use super::{Entries, EntryFolder, ImportedServer, SkippedTest, id_of};
+use crate::workload::is_path;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -148,8 +149,7 @@ fn workloads(
     for (key, workload, usual, needs_database) in TESTS {
         let Some(path) = test.get(key) else { continue };
         let path =
-            path.as_str().filter(|path| path.starts_with('/') && path.bytes().all(|b| b.is_ascii_graphic()));
-        let path = path.ok_or_else(|| format!("`{key}` is not a path"))?;
+            path.as_str().filter(|path| is_path(path)).ok_or_else(|| format!("`{key}` is not a path"))?;
         if needs_database && !has_database {
             left_out.push(format!("{workload} (the test names no database)"));
             continue;

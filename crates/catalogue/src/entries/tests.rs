@@ -108,6 +108,14 @@ fn an_entry_of_httparena_has_its_profiles() {
     assert_eq!(server.left_out, ["echo-ws"]);
     assert_eq!(manifest.container.unwrap().rights, [crate::ContainerRight::IoUring]);
     assert!(read_httparena(&entry(text, Path::new("/x"), &|_| false)).unwrap().servers.is_empty());
+    let least =
+        read_httparena(&entry(r#"{"tests": ["baseline"]}"#, Path::new("/arena/y"), &has_file)).unwrap();
+    let (server, manifest) = (&least.servers[0], &least.servers[0].manifest);
+    let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), manifest).unwrap();
+    assert_eq!(
+        (manifest.language.as_str(), manifest.tags),
+        ("Other", vec!["idiomatic".into(), "httparena".into()])
+    );
 }
 
 #[test]

@@ -5,10 +5,12 @@
 use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
+use glob::Pattern;
 use paceline_catalogue::{
     Catalogue, Entries, EntryFolder, ImportedServer, MANIFEST_FILE, Manifest, SkippedTest, read_httparena,
     read_techempower,
 };
+use paceline_report::{Align, Grid};
 use paceline_stats::counted;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,9 +31,9 @@ pub struct Arguments {
     /// A copy of its repository, its folder of frameworks, or one of those
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Import only these: a framework's folder, or a server's id; `*` at the end stands for any text
+    /// Import only these: a framework's folder, or a server's id; `*` stands for any text
     #[arg(long, value_name = "NAME", num_args = 1..)]
-    only: Vec<String>,
+    only: Vec<Pattern>,
     /// The folder that gets a folder for each server [default: the servers' folder]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
@@ -129,13 +131,8 @@ fn entries(folder: &Path, file: &str) -> Vec<PathBuf> {
 /// Adds what one folder has.
 fn read(folder: &Path, arguments: &Arguments, found: &mut Found) {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_meant = |text: &str| {
-        let matches = |only: &String| match only.strip_suffix('*') {
-            Some(beginning) => text.starts_with(beginning),
-            None => text == only,
-        };
-        arguments.only.is_empty() || arguments.only.iter().any(matches)
-    };
+    let is_meant =
+        |text: &str| arguments.only.is_empty() || arguments.only.iter().any(|pattern| pattern.matches(text));
     let has_file = |name: &str| folder.join(name).is_file();
     let text =
         paceline_files::read_text(&folder.join(arguments.board.file()), paceline_files::MAX_TEXT_BYTES);
@@ -185,14 +182,14 @@ fn described(found: &Found, written: &[ImportedServer], to: &Path) -> String {
     let of = |server: &ImportedServer| server.language.to_lowercase();
     let languages: BTreeSet<String> =
         written.iter().map(of).chain(found.skipped.iter().map(|one| one.language.to_lowercase())).collect();
-    let width = languages.iter().map(String::len).chain(["language".len()]).max().unwrap_or_default();
-    let mut text = format!("{:width$}  {:>8}  {:>7}\n", "language", "imported", "skipped");
+    let mut rows = vec![["language", "imported", "skipped"].map(str::to_owned)];
     for language in &languages {
         let imported = written.iter().filter(|server| of(server) == *language).count();
         let skipped = found.skipped.iter().filter(|one| one.language.to_lowercase() == *language).count();
         let name = if language.is_empty() { "?" } else { language };
-        text.push_str(&format!("{name:width$}  {imported:>8}  {skipped:>7}\n"));
+        rows.push([name.to_owned(), imported.to_string(), skipped.to_string()]);
     }
+    let mut text = Grid::text(&[Align::Left, Align::Right, Align::Right], &rows, 0);
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in &found.skipped {
         reasons.entry(&one.why).or_default().push(&one.test);
