@@ -5,35 +5,22 @@
 //! too. It exists as long as a process is in it or [`PrivateNetwork`] is alive. Only root can enter one (network_namespaces(7)).
 
 use crate::system;
+use crate::tune::network_settings;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// The namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
-/// Where the kernel's settings of a namespace are.
-const SETTINGS: &str = "/proc/sys/net";
-/// Settings that a new namespace does not inherit; those that `round --tune` changes must hold inside too. A kernel that
-/// shares one between namespaces does not show it inside.
-const COPIED: [&str; 12] = [
-    "core/somaxconn",
-    "ipv4/ip_local_port_range",
-    "ipv4/tcp_fin_timeout",
-    "ipv4/tcp_keepalive_time",
-    "ipv4/tcp_max_syn_backlog",
-    "ipv4/tcp_max_tw_buckets",
-    "ipv4/tcp_no_metrics_save",
-    "ipv4/tcp_rmem",
-    "ipv4/tcp_wmem",
-    "ipv4/tcp_syn_retries",
-    "ipv4/tcp_synack_retries",
-    "ipv4/tcp_tw_reuse",
-];
+/// Settings that a new namespace does not inherit, besides those that `round --tune` changes: the sizes of buffers.
+const BUFFERS: [&str; 2] = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 /// Every port may be used by every user inside: a server on port 80 does not need root.
-const UNPRIVILEGED_PORTS: &str = "ipv4/ip_unprivileged_port_start";
+const UNPRIVILEGED_PORTS: &str = "net.ipv4.ip_unprivileged_port_start";
 
 thread_local! {
     /// The namespaces that the thread has entered.
@@ -63,10 +50,10 @@ impl PrivateNetwork {
     /// [`io::ErrorKind::PermissionDenied`] without root's rights; the system's error otherwise.
     pub fn create() -> io::Result<Self> {
         let outside = File::open(OWN)?;
-        let settings: Vec<(&str, String)> =
-            COPIED.iter().filter_map(|name| Some((*name, read_setting(name)?))).collect();
+        let copied = network_settings().chain(BUFFERS).map(file_of);
+        let settings = copied.filter_map(|file| Some((fs::read_to_string(&file).ok()?, file))).collect();
         // The thread ends in its namespace; this one never leaves its own.
-        let made = std::thread::Builder::new().spawn(move || make(&settings))?.join();
+        let made = std::thread::Builder::new().spawn(move || make(settings))?.join();
         let inside = made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Self(Rc::new(Namespaces { inside, outside })))
     }
@@ -79,7 +66,7 @@ impl PrivateNetwork {
         if INSIDE.with_borrow(Option::is_some) {
             return Err(io::Error::other("this thread is in a private network already"));
         }
-        system::set_network(self.0.inside.as_fd())?;
+        enter(&self.0.inside)?;
         INSIDE.set(Some(Rc::clone(&self.0)));
         Ok(NetworkGuard { _thread: PhantomData })
     }
@@ -89,7 +76,7 @@ impl Drop for NetworkGuard {
     fn drop(&mut self) {
         if let Some(namespaces) = INSIDE.take() {
             // A thread may always return to a namespace whose rights it has not given up.
-            let _ = system::set_network(namespaces.outside.as_fd());
+            let _ = enter(&namespaces.outside);
         }
     }
 }
@@ -105,29 +92,36 @@ pub fn is_private() -> bool {
 /// If the thread cannot return to its private network: everything after it would be measured elsewhere.
 pub fn outside<T>(action: impl FnOnce() -> T) -> T {
     let Some(namespaces) = INSIDE.with_borrow(Clone::clone) else { return action() };
-    let has_left = system::set_network(namespaces.outside.as_fd()).is_ok();
+    let has_left = enter(&namespaces.outside).is_ok();
     let result = action();
     if has_left {
-        let returned = system::set_network(namespaces.inside.as_fd());
+        let returned = enter(&namespaces.inside);
         assert!(returned.is_ok(), "cannot return to the private network: {returned:?}");
     }
     result
 }
 
-fn make(settings: &[(&str, String)]) -> io::Result<File> {
+/// Makes a namespace with these values of settings, each with its file.
+fn make(settings: Vec<(String, PathBuf)>) -> io::Result<File> {
     system::unshare(libc::CLONE_NEWNET)?;
     system::start_loopback()?;
-    for (name, value) in settings {
-        // A kernel that shares the setting does not have it here.
-        let _ = fs::write(format!("{SETTINGS}/{name}"), value);
+    for (value, file) in settings {
+        // A kernel that shares the setting between namespaces does not have it here.
+        let _ = fs::write(file, value);
     }
     // Before Linux 4.11 there is no such setting.
-    let _ = fs::write(format!("{SETTINGS}/{UNPRIVILEGED_PORTS}"), "0");
+    let _ = fs::write(file_of(UNPRIVILEGED_PORTS), "0");
     File::open(OWN)
 }
 
-fn read_setting(name: &str) -> Option<String> {
-    fs::read_to_string(format!("{SETTINGS}/{name}")).ok()
+/// The file of a setting.
+fn file_of(name: &str) -> PathBuf {
+    Path::new("/proc/sys").join(name.replace('.', "/"))
+}
+
+/// Moves the calling thread into a network namespace: setns(2).
+fn enter(namespace: &File) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
 #[cfg(test)]

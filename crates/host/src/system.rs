@@ -59,12 +59,6 @@ pub fn unshare(flags: c_int) -> io::Result<()> {
     checked(unsafe { libc::unshare(flags) }).map(drop)
 }
 
-/// Moves the calling thread into another network namespace: setns(2).
-pub fn set_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: takes an open descriptor and an integer.
-    checked(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
-}
-
 /// Starts the loopback interface of the calling thread's network namespace: netdevice(7).
 pub fn start_loopback() -> io::Result<()> {
     // SAFETY: every bit pattern is a valid `ifreq`; the name ends with a zero.

@@ -18,6 +18,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use wanted_settings::WantedSetting;
+pub use wanted_settings::network_settings;
 
 /// Open files a round may need: the limit of source 002.
 const MIN_OPEN_FILES: u64 = 65_535;

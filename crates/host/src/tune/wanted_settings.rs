@@ -79,6 +79,12 @@ pub(super) fn all(root: &Path) -> Vec<WantedSetting> {
     sysctl.chain(governors(root)).collect()
 }
 
+/// The names of the network's settings that a tuning changes, as in sysctl(8).
+pub fn network_settings() -> impl Iterator<Item = &'static str> {
+    let changed = SYSCTL.iter().filter(|(_, aim)| !matches!(aim, TargetValue::Alone(_)));
+    changed.map(|(name, _)| *name).filter(|name| name.starts_with("net."))
+}
+
 /// The governor of each processor that has one. If there is none, as on most virtual machines, the first processor is
 /// listed, so that the record shows this.
 fn governors(root: &Path) -> Vec<WantedSetting> {
