@@ -31,6 +31,19 @@ impl LaunchError {
     }
 }
 
+impl From<LabError> for LaunchError {
+    /// A problem before the start.
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Interrupted => LaunchError::Interrupted,
+            error => {
+                let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                LaunchError::fault(Stage::Setup, format!("{error}{hint}"), false)
+            }
+        }
+    }
+}
+
 /// Why the lab could not do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {

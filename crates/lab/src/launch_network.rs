@@ -1,14 +1,11 @@
-//! What a launch needs beside its commands: the files of an image, and its network.
-//!
-//! The network is a private one for a server with a fixed port, so that the port is free.
+//! The network of a launch: a private one for a server with a fixed port, so that the port is free.
 //!
 //! The thread that carries the launch out is in it, with all processes that it starts: server, database, checks and
 //! generator. On several machines, and without root's rights, a launch uses the machine's network and the real port.
 
-use crate::database::of_lab;
 use crate::launch::LaunchError;
-use crate::provision::{ImageLaunch, Provisioner};
-use paceline_catalogue::{Manifest, Variables};
+use crate::provision::Provisioner;
+use paceline_catalogue::Manifest;
 use paceline_host::private_network::{NetworkGuard, PrivateNetwork};
 use paceline_record::Stage;
 
@@ -27,20 +24,6 @@ impl LaunchNetwork {
 }
 
 impl Provisioner {
-    /// How a server that comes as a container is run in a form; `None` for other servers.
-    ///
-    /// # Errors
-    /// [`LaunchError::Fault`] if its image is not built, or cannot be run here.
-    pub fn form_image(
-        &self,
-        server: &Manifest,
-        form: &str,
-        variables: &Variables,
-    ) -> Result<Option<ImageLaunch>, LaunchError> {
-        let Some(form) = server.form(form) else { return Ok(None) };
-        self.image_launch(server, form, variables).map_err(of_lab)
-    }
-
     /// Moves the calling thread into a private network if `server` needs one, for as long as the result is kept. If that
     /// is impossible here, the user is told once for each server, and the launch uses the machine's network.
     ///

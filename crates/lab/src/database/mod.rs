@@ -173,17 +173,15 @@ impl Databases<'_> {
     /// Its version and settings; an error if it is not set up.
     fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, LaunchError> {
         let manifest = database.as_server();
-        if let ServerState::Lacking(_) | ServerState::NotSetUp =
-            self.provisioner.state(&manifest).map_err(of_lab)?
-        {
+        if let ServerState::Lacking(_) | ServerState::NotSetUp = self.provisioner.state(&manifest)? {
             let message = format!("{} is not set up; run: paceline lab setup {}", database.name, database.id);
             return Err(LaunchError::fault(Stage::Setup, message, false));
         }
-        self.provisioner.build(&manifest, false).map_err(of_lab)?;
+        self.provisioner.build(&manifest, false)?;
         Ok(DatabaseReceipt {
             id: database.id.clone(),
             name: database.name.clone(),
-            versions: self.provisioner.versions(&manifest).map_err(of_lab)?,
+            versions: self.provisioner.versions(&manifest)?,
             settings: database.setting_words(),
         })
     }
@@ -440,7 +438,7 @@ impl Commands {
                     LaunchError::Interrupted => LaunchError::Interrupted,
                 });
             }
-            Err(error) => return Err(of_lab(error)),
+            Err(error) => return Err(error.into()),
         }
         paceline_files::read_text(&printed, paceline_files::MAX_OUTPUT_BYTES)
             .map_err(|error| of_file("read", &printed, error))
@@ -551,16 +549,6 @@ fn about(database: &Database, spoiled: LaunchError) -> LaunchError {
             LaunchError::Fault { fault, log_tail }
         }
         LaunchError::Interrupted => LaunchError::Interrupted,
-    }
-}
-
-pub(crate) fn of_lab(error: LabError) -> LaunchError {
-    match error {
-        LabError::Interrupted => LaunchError::Interrupted,
-        error => {
-            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-            LaunchError::fault(Stage::Setup, format!("{error}{hint}"), false)
-        }
     }
 }
 

@@ -134,32 +134,18 @@ impl RunningRound<'_> {
         done
     }
 
+    /// The same, with its files in a folder.
     fn run_launch_in(&mut self, launch: &RoundLaunch<'_>, folder: &Path) -> Result<usize, LabError> {
-        // On several machines each has its own network.
         let network = match launch.reserved {
-            Some(_) => None,
-            None => match self.context.provisioner.enter_network(&launch.planned.server) {
-                Ok(network) => Some(network),
-                Err(LaunchError::Interrupted) => return Err(LabError::Interrupted),
-                Err(LaunchError::Fault { fault, log_tail }) => {
-                    return self.spoiled(launch, &fault, &log_tail);
-                }
-            },
+            // On several machines each has its own network.
+            Some(_) => Ok(None),
+            None => self.context.provisioner.enter_network(&launch.planned.server).map(Some),
         };
-        let done = self.run_launch_inside(launch, folder);
-        drop(network);
-        done
-    }
-
-    fn run_launch_inside(&mut self, launch: &RoundLaunch<'_>, folder: &Path) -> Result<usize, LabError> {
-        let deployment = match self.start(launch, folder) {
-            Ok(deployment) => deployment,
-            Err(LaunchError::Interrupted) => return Err(LabError::Interrupted),
-            Err(LaunchError::Fault { fault, log_tail }) => {
-                return self.spoiled(launch, &fault, &log_tail);
-            }
-        };
-        self.cells(launch, deployment, folder)
+        match network.and_then(|network| Ok((network, self.start(launch, folder)?))) {
+            Ok((_network, deployment)) => self.cells(launch, deployment, folder),
+            Err(LaunchError::Interrupted) => Err(LabError::Interrupted),
+            Err(LaunchError::Fault { fault, log_tail }) => self.spoiled(launch, &fault, &log_tail),
+        }
     }
 
     /// Validates, then runs cell after cell. Stops at a server that has died, or does not become idle.

@@ -6,7 +6,7 @@
 use super::RunningRound;
 use super::round_launch::RoundLaunch;
 use crate::balancer_launch::Balancers;
-use crate::database::{Databases, RunningDatabase, fixed_port, of_lab};
+use crate::database::{Databases, RunningDatabase, fixed_port};
 use crate::deployment::{Deployment, RoleProcesses, RunningBalancer};
 use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer};
 use crate::node::{BalancerOrder, DatabaseOrder};
@@ -95,7 +95,7 @@ impl RunningRound<'_> {
                 let mut folders = vec![manifest.folder.clone()];
                 // A server that is not built has only templates in its build folder; the node makes them.
                 if manifest.build.is_some() {
-                    self.context.provisioner.build(&manifest, false).map_err(of_lab)?;
+                    self.context.provisioner.build(&manifest, false)?;
                     folders.push(self.context.provisioner.build_dir(&manifest));
                 }
                 let (folder, id, cores) = (manifest.folder, round_launch.id.clone(), cores.clone());
@@ -125,7 +125,7 @@ impl RunningRound<'_> {
         let server = &round_launch.planned.server;
         let provisioner = self.context.provisioner;
         let variables = provisioner.variables(server, 0, cores.len() as u32);
-        let image = provisioner.form_image(server, &round_launch.planned.form, &variables)?;
+        let image = provisioner.image_launch(server, &round_launch.planned.form, &variables)?;
         let of = LaunchSpec {
             id,
             server,

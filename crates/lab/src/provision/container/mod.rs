@@ -13,7 +13,7 @@ use crate::LabError;
 pub use engine::ContainerEngine;
 use engine::Engine;
 use image::{BuiltImage, ImageFiles};
-use paceline_catalogue::{Container, ContainerRight, Form, ImageSource, Manifest, Variables, hex};
+use paceline_catalogue::{Container, ContainerRight, ImageSource, Manifest, Variables, hex};
 use paceline_host::shepherd::ImageRoot;
 use paceline_host::{FileLock, Id, LockAttempt};
 use sha2::{Digest as _, Sha256};
@@ -145,7 +145,7 @@ impl Provisioner {
         Ok(format!("image sha256:{} ({})", image.id, image.engine.name()))
     }
 
-    /// How a server that comes as a container is run; `None` for other servers.
+    /// How a server that comes as a container is run in a form; `None` for other servers, and without this form.
     ///
     /// # Errors
     /// [`LabError::Container`] if its image is not built or its mounts do not exist; [`LabError::Command`] if the engine
@@ -153,10 +153,10 @@ impl Provisioner {
     pub fn image_launch(
         &self,
         server: &Manifest,
-        form: &Form,
+        form: &str,
         variables: &Variables,
     ) -> Result<Option<ImageLaunch>, LabError> {
-        let Some(container) = &server.container else { return Ok(None) };
+        let (Some(container), Some(form)) = (&server.container, server.form(form)) else { return Ok(None) };
         // Two launches of a server may come here at once, and a build may replace the image.
         let _lock = self.lock(server)?;
         self.keep_files(server)?;

@@ -92,11 +92,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         None => None,
     };
     let access = database.as_ref().map(|(_, running)| running.access(POOL));
-    let image = match provisioner.form_image(&server, &arguments.form, &variables) {
-        Ok(image) => image,
-        Err(LaunchError::Interrupted) => return Ok(Status::Interrupted),
-        Err(LaunchError::Fault { fault, .. }) => return Err(Complaint::environment(fault.message).into()),
-    };
+    let image = provisioner.image_launch(&server, &arguments.form, &variables).map_err(complain)?;
     let launched = starter.launch(&LaunchSpec {
         id: &wall_clock::new_id(),
         server: &server,
