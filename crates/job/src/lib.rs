@@ -22,7 +22,7 @@ pub use file::JobFileError;
 pub use form::{FormError, FormFault, JsonForm};
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
-pub use replay::ReplaySpec;
+pub use replay::{LogTime, LogTimeError, ReplaySpec};
 pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,
     PointerError, RequestSpec, check_pointer, hexadecimal, is_secret,

@@ -1,17 +1,39 @@
 //! One line of an access log: the common and combined formats, and JSON as nginx, Caddy and Envoy write it.
 
 use jiff::Timestamp;
-use jiff::fmt::strtime;
+use jiff::fmt::{strtime, temporal::Pieces};
+use jiff::tz::Offset;
 use serde_json::Value;
 use std::time::Duration;
 
-/// A request that a log describes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogEntry {
-    /// When it was logged, since 1970.
+/// The keys of a time: seconds since 1970, or a text.
+pub const TIME_KEYS: [&str; 8] =
+    ["ts", "msec", "start_time", "time_iso8601", "@timestamp", "timestamp", "time", "time_local"];
+/// The key of the first line of a request.
+pub const REQUEST_KEY: &str = "request";
+/// The keys of a method.
+pub const METHOD_KEYS: [&str; 3] = ["method", "request_method", ":METHOD"];
+/// The keys of a path with its query.
+pub const TARGET_KEYS: [&str; 6] = ["request_uri", "uri", "path", "url", ":PATH", "x_envoy_origin_path"];
+/// How the common format and nginx's `$time_local` write a time.
+const LOCAL_TIME: &str = "%d/%b/%Y:%H:%M:%S %z";
+
+/// When a request was logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryTime {
+    /// Since 1970.
     pub at: Duration,
-    /// Whether that is known to the second only.
+    /// The offset from UTC with which it was written.
+    pub offset: Offset,
+    /// Whether it is known to the second only.
     pub is_whole_second: bool,
+}
+
+/// A request that a log describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// When it was logged.
+    pub time: EntryTime,
     /// The method.
     pub method: String,
     /// The path with its query.
@@ -25,7 +47,7 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// Reads a line; `None` if it has none of the formats.
+    /// Reads a line of one of the known formats; `None` if it has another.
     pub fn read(line: &str) -> Option<Self> {
         let line = line.trim();
         if line.starts_with('{') {
@@ -43,20 +65,12 @@ impl LogEntry {
         let (method, target) = request_line(&quoted.next()?)?;
         let field = |value: Option<String>| value.filter(|value| value != "-" && !value.is_empty());
         let (referer, user_agent) = (field(quoted.next()), field(quoted.next()));
-        let at = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).ok()?.to_timestamp().ok()?;
-        Some(Self {
-            at: since_1970(at)?,
-            is_whole_second: true,
-            method,
-            target,
-            host: None,
-            referer,
-            user_agent,
-        })
+        Some(Self { time: EntryTime::from_local(time)?, method, target, host: None, referer, user_agent })
     }
 
-    fn from_json(entry: &Value) -> Option<Self> {
-        let request = entry.get("request").filter(|request| request.is_object()).unwrap_or(entry);
+    /// Reads the values of an entry by their keys; `None` if some are missing.
+    pub fn from_json(entry: &Value) -> Option<Self> {
+        let request = entry.get(REQUEST_KEY).filter(|request| request.is_object()).unwrap_or(entry);
         let text = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| request.get(*key).or_else(|| entry.get(*key)));
             found.and_then(Value::as_str).filter(|text| !text.is_empty() && *text != "-").map(str::to_owned)
@@ -66,15 +80,10 @@ impl LogEntry {
             let (_, values) = fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
             values.get(0).unwrap_or(values).as_str().map(str::to_owned)
         };
-        let line = entry.get("request").and_then(Value::as_str).and_then(request_line);
-        let (method, target) = line.or_else(|| {
-            let method = text(&["method", "request_method", ":METHOD"])?;
-            Some((method, text(&["request_uri", "uri", "path", "url", ":PATH", "x_envoy_origin_path"])?))
-        })?;
-        let (at, is_whole_second) = json_time(entry)?;
+        let line = entry.get(REQUEST_KEY).and_then(Value::as_str).and_then(request_line);
+        let (method, target) = line.or_else(|| Some((text(&METHOD_KEYS)?, text(&TARGET_KEYS)?)))?;
         Some(Self {
-            at,
-            is_whole_second,
+            time: EntryTime::from_json(TIME_KEYS.iter().find_map(|key| entry.get(*key))?)?,
             method,
             target,
             host: text(&["host", "http_host", "authority", ":AUTHORITY", "server_name"]),
@@ -84,29 +93,39 @@ impl LogEntry {
     }
 }
 
-/// The time of an entry: seconds since 1970, or a text.
-fn json_time(entry: &Value) -> Option<(Duration, bool)> {
-    let keys = ["ts", "msec", "start_time", "time_iso8601", "@timestamp", "timestamp", "time", "time_local"];
-    let value = keys.iter().find_map(|key| entry.get(*key))?;
-    let text = match value {
-        Value::Number(seconds) => return seconds_since_1970(seconds.as_f64()?),
-        Value::String(text) => text.as_str(),
-        _ => return None,
-    };
-    if let Ok(seconds) = text.parse() {
-        return seconds_since_1970(seconds);
+impl EntryTime {
+    fn new(at: Duration, offset: Offset) -> Self {
+        Self { at, offset, is_whole_second: at.subsec_nanos() == 0 }
     }
-    let local = || strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?.to_timestamp().ok();
-    let at = since_1970(text.parse::<Timestamp>().ok().or_else(local)?)?;
-    Some((at, at.subsec_nanos() == 0))
+
+    /// Seconds since 1970, as a number or a text, or another text.
+    fn from_json(value: &Value) -> Option<Self> {
+        let seconds = match value {
+            Value::Number(seconds) => seconds.as_f64()?,
+            Value::String(text) => match text.parse() {
+                Ok(seconds) => seconds,
+                Err(_) => return Self::from_text(text),
+            },
+            _ => return None,
+        };
+        Some(Self::new(Duration::try_from_secs_f64(seconds).ok()?, Offset::UTC))
+    }
+
+    /// RFC 3339, or as in the common format.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let Ok(at) = text.parse::<Timestamp>() else { return Self::from_local(text) };
+        let offset = Pieces::parse(text).ok().and_then(|pieces| pieces.to_numeric_offset());
+        Some(Self::new(since_1970(at)?, offset.unwrap_or(Offset::UTC)))
+    }
+
+    fn from_local(text: &str) -> Option<Self> {
+        let parsed = strtime::parse(LOCAL_TIME, text).ok()?;
+        Some(Self::new(since_1970(parsed.to_timestamp().ok()?)?, parsed.offset()?))
+    }
 }
 
-fn seconds_since_1970(seconds: f64) -> Option<(Duration, bool)> {
-    let at = Duration::try_from_secs_f64(seconds).ok()?;
-    Some((at, at.subsec_nanos() == 0))
-}
-
-fn since_1970(at: Timestamp) -> Option<Duration> {
+/// The time since 1970; `None` before.
+pub fn since_1970(at: Timestamp) -> Option<Duration> {
     at.duration_since(Timestamp::UNIX_EPOCH).try_into().ok()
 }
 
@@ -118,7 +137,7 @@ fn request_line(line: &str) -> Option<(String, String)> {
     (is_method && version.starts_with("HTTP/")).then(|| (method.to_owned(), target.to_owned()))
 }
 
-/// The quoted parts of a line, without the escapes of the servers (`\"`, `\\`, `\x22`).
+/// The quoted parts of a line, without escapes.
 struct Quoted<'l>(&'l str);
 
 impl Iterator for Quoted<'_> {
@@ -126,30 +145,36 @@ impl Iterator for Quoted<'_> {
 
     fn next(&mut self) -> Option<String> {
         let (_, rest) = self.0.split_once('"')?;
-        let (mut text, mut letters) = (String::new(), rest.char_indices());
-        while let Some((at, letter)) = letters.next() {
-            match letter {
-                '"' => {
-                    self.0 = &rest[at + 1..];
-                    return Some(text);
-                }
-                '\\' => {
-                    let (_, escaped) = letters.next()?;
-                    let code =
-                        rest.get(at + 2..at + 4).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-                    match code.filter(|_| escaped == 'x') {
-                        Some(code) => {
-                            text.push(char::from(code));
-                            letters.nth(1);
-                        }
-                        None => text.push(escaped),
-                    }
-                }
-                letter => text.push(letter),
-            }
-        }
-        None
+        let mut is_escaped = false;
+        let end = rest.find(|letter| {
+            let is_end = letter == '"' && !is_escaped;
+            is_escaped = letter == '\\' && !is_escaped;
+            is_end
+        })?;
+        self.0 = &rest[end + 1..];
+        Some(unescaped(&rest[..end]))
     }
+}
+
+/// A text without the escapes of the servers (`\"`, `\\`, `\x22`).
+pub fn unescaped(text: &str) -> String {
+    let (mut plain, mut letters) = (String::new(), text.char_indices());
+    while let Some((at, letter)) = letters.next() {
+        if letter != '\\' {
+            plain.push(letter);
+            continue;
+        }
+        let Some((_, escaped)) = letters.next() else { break };
+        let digits = text.get(at + 2..at + 4).filter(|_| escaped == 'x');
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(code) => {
+                plain.push(char::from(code));
+                letters.nth(1);
+            }
+            None => plain.push(escaped),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -165,7 +190,10 @@ mod tests {
         let common = r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif?b=1 HTTP/1.0" 200 2326"#;
         let entry = read(common);
         assert_eq!((entry.method.as_str(), entry.target.as_str()), ("GET", "/a.gif?b=1"));
-        assert_eq!((entry.at.as_secs(), entry.is_whole_second, entry.referer), (971_211_336, true, None));
+        assert_eq!(
+            (entry.time.at.as_secs(), entry.time.is_whole_second, entry.referer),
+            (971_211_336, true, None)
+        );
         let entry = read(&format!(r#"{common} "http://example.com/\x22q" "Mozilla \"x\"""#));
         assert_eq!(entry.referer.as_deref(), Some("http://example.com/\"q"));
         assert_eq!(entry.user_agent.as_deref(), Some("Mozilla \"x\""));
@@ -181,12 +209,15 @@ mod tests {
             (nginx.target.as_str(), nginx.host.as_deref(), nginx.user_agent.as_deref()),
             ("/n", Some("a"), Some("u"))
         );
-        assert_eq!((nginx.at, nginx.is_whole_second), (Duration::from_millis(1_700_000_000_250), false));
+        assert_eq!(
+            (nginx.time.at, nginx.time.is_whole_second),
+            (Duration::from_millis(1_700_000_000_250), false)
+        );
         let nginx = read(
             r#"{"time_iso8601":"2023-11-14T22:13:20+00:00","request_method":"POST","request_uri":"/m"}"#,
         );
         assert_eq!(
-            (nginx.at.as_secs(), nginx.is_whole_second, nginx.method.as_str()),
+            (nginx.time.at.as_secs(), nginx.time.is_whole_second, nginx.method.as_str()),
             (1_700_000_000, true, "POST")
         );
         let caddy = read(
@@ -198,7 +229,7 @@ mod tests {
             r#"{"start_time":"2023-11-14T22:13:20.125Z","method":"GET","path":"/e","authority":"h","user_agent":null,"response_code":200}"#,
         );
         assert_eq!((envoy.target.as_str(), envoy.host.as_deref(), envoy.user_agent), ("/e", Some("h"), None));
-        assert_eq!(envoy.at, Duration::from_millis(1_700_000_000_125));
+        assert_eq!(envoy.time.at, Duration::from_millis(1_700_000_000_125));
     }
 
     #[test]

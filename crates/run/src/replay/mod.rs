@@ -5,14 +5,18 @@
 //! than the memory.
 
 mod entry;
+mod format;
+mod range;
 mod sends;
 
 use crate::{Inputs, RunError};
 use entry::LogEntry;
+use format::LogFormat;
 use paceline_engine::script::{RequestScript, ScriptPlan, Scripts};
 use paceline_engine::{Nanos, Requests, Settings, Trace};
 use paceline_http::Method;
 use paceline_job::{LoadModel, ReplaySpec, Shape};
+use range::LogRange;
 use sends::LoggedSends;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
@@ -28,8 +32,10 @@ const CHUNK_BYTES: usize = 2 * MAX_LINE_BYTES;
 /// Lines that are not replayed, by reason; and requests that lack a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LeftOut {
-    /// They are in none of the known formats.
+    /// They are not in the format of the log.
     unreadable: u64,
+    /// They are outside of the times that are replayed.
+    outside: u64,
     /// Their method is not safe (RFC 9110 §9.2.1).
     unsafe_methods: u64,
     /// Requests for a head alone: their responses have another framing.
@@ -38,17 +44,45 @@ struct LeftOut {
     bodies: u64,
 }
 
+/// The requests of a log that are replayed.
+#[derive(Debug)]
+struct LogSelection {
+    format: Option<LogFormat>,
+    range: LogRange,
+    all_methods: bool,
+}
+
+impl LogSelection {
+    /// # Errors
+    /// [`RunError::Usage`] if the format is none.
+    fn new(spec: &ReplaySpec) -> Result<Self, RunError> {
+        let format = spec.format.as_deref().map(format_of).transpose()?;
+        Ok(Self { format, range: LogRange::new(spec), all_methods: spec.all_methods })
+    }
+}
+
+fn format_of(text: &str) -> Result<LogFormat, RunError> {
+    LogFormat::parse(text).map_err(|problem| {
+        RunError::usage(format!("--log-format {text:?}: {problem}"))
+            .hint("write it as in nginx's log_format: '$remote_addr [$time_local] \"$request\" $status'")
+    })
+}
+
 impl LeftOut {
     /// The request of a line, if it is replayed; counts it otherwise.
-    fn filter(&mut self, line: &str, spec: &ReplaySpec) -> Option<LogEntry> {
-        let Some(entry) = LogEntry::read(line).filter(is_sendable) else {
+    fn filter(&mut self, line: &str, log: &mut LogSelection) -> Option<LogEntry> {
+        let Some(entry) = read_entry(line, log.format.as_ref()).filter(is_sendable) else {
             self.unreadable += u64::from(!line.trim().is_empty());
             return None;
         };
+        if !log.range.contains(&entry.time) {
+            self.outside += 1;
+            return None;
+        }
         let is_safe = matches!(entry.method.as_str(), "GET" | "OPTIONS" | "TRACE");
         match entry.method.as_str() {
             "HEAD" => self.heads += 1,
-            _ if !is_safe && !spec.all_methods => self.unsafe_methods += 1,
+            _ if !is_safe && !log.all_methods => self.unsafe_methods += 1,
             "POST" | "PUT" | "PATCH" => {
                 self.bodies += 1;
                 return Some(entry);
@@ -61,10 +95,11 @@ impl LeftOut {
 
 impl std::fmt::Display for LeftOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { unreadable, unsafe_methods, heads, bodies } = self;
+        let Self { unreadable, outside, unsafe_methods, heads, bodies } = self;
         let left_out = [
             (unsafe_methods, "with a method that may change something"),
             (heads, "HEAD"),
+            (outside, "outside of --from and --until"),
             (unreadable, "lines that are no request"),
         ];
         let left_out: Vec<String> = left_out
@@ -76,6 +111,11 @@ impl std::fmt::Display for LeftOut {
         write!(f, "left out: {left_out}")?;
         if *bodies > 0 { write!(f, "; {bodies} sent without the body that they had") } else { Ok(()) }
     }
+}
+
+/// Reads a line of a format; without one, of any of the known ones.
+fn read_entry(line: &str, format: Option<&LogFormat>) -> Option<LogEntry> {
+    format.map_or_else(|| LogEntry::read(line), |format| format.read(line))
 }
 
 /// Whether an entry has a path, and nothing in it would break a line.
@@ -105,6 +145,7 @@ pub fn read_log(
 ) -> Result<(Trace, Option<String>), RunError> {
     let cannot = |error| cannot_read(path, error);
     let mut lines = BufReader::new(inputs.open("--replay", path).map_err(cannot)?);
+    let mut selection = LogSelection::new(&spec)?;
     let (mut sends, mut left_out) = (LoggedSends::default(), LeftOut::default());
     let (mut line, mut position) = (Vec::new(), 0);
     loop {
@@ -116,8 +157,8 @@ pub fn read_log(
         }
         let is_cut = read as u64 == most && !line.ends_with(b"\n");
         let rest = if is_cut { lines.skip_until(b'\n').map_err(cannot)? } else { 0 };
-        if let Some(entry) = left_out.filter(text_of(&line), &spec) {
-            sends.push(entry.at, entry.is_whole_second, position);
+        if let Some(entry) = left_out.filter(text_of(&line), &mut selection) {
+            sends.push(&entry.time, position);
         }
         position += (read + rest) as u64;
     }
@@ -126,7 +167,7 @@ pub fn read_log(
     if moments.is_empty() {
         let what = format!("{name} has no request that can be replayed: {left_out}");
         return Err(RunError::usage(what).hint(
-            "formats: common, combined, and JSON lines of nginx, Caddy and Envoy; --all-methods also sends POST and the like",
+            "formats: common, combined, and JSON lines of nginx, Caddy and Envoy; --log-format reads others, --all-methods also sends POST and the like",
         ));
     }
     let notice = (left_out != LeftOut::default())
@@ -148,10 +189,14 @@ pub fn read_log(
 /// [`RunError::Usage`] if the file cannot be read.
 pub fn replay(settings: &mut Settings, inputs: &mut Inputs) -> Result<(), RunError> {
     let LoadModel::Open { shape: Shape::Trace(trace), .. } = &settings.job.load else { return Ok(()) };
-    let (Some(_), Some(path)) = (&trace.replay, &trace.file) else { return Ok(()) };
+    let (Some(spec), Some(path)) = (&trace.replay, &trace.file) else { return Ok(()) };
+    let format = spec.format.as_deref().map(format_of).transpose()?;
     let log = Arc::new(inputs.open("--replay", path).map_err(|error| cannot_read(path, error))?);
     let host = settings.job.url.authority();
-    let reader = |worker| LogReader::new(&log, trace, host.clone(), worker, settings.threads);
+    let reader = |worker| LogReader {
+        format: format.clone(),
+        ..LogReader::new(&log, trace, host.clone(), worker, settings.threads)
+    };
     let mut first = Vec::new();
     reader(0).request(&mut first);
     let scripts = (0..settings.threads).map(|worker| Box::new(reader(worker)) as Box<dyn RequestScript>);
@@ -170,6 +215,7 @@ struct LogReader {
     next: usize,
     /// The distance to the one after it: the number of workers.
     stride: usize,
+    format: Option<LogFormat>,
     /// The host if the log has none.
     host: String,
     /// A part of the log, and its position.
@@ -184,6 +230,7 @@ impl LogReader {
             positions: Arc::clone(&trace.positions),
             next: worker as usize,
             stride: workers as usize,
+            format: None,
             host,
             chunk: Vec::new(),
             chunk_at: 0,
@@ -230,8 +277,11 @@ impl RequestScript for LogReader {
         let Some(position) = self.positions.get(self.next).copied() else { return false };
         self.next += self.stride;
         // The line was readable before the run; if the log has changed, the remaining requests are unsent.
-        let Ok(line) = self.line(position) else { return false };
-        let Some(entry) = LogEntry::read(text_of(line)).filter(is_sendable) else { return false };
+        let format = self.format.take();
+        let line = self.line(position).map(text_of);
+        let entry = line.ok().and_then(|line| read_entry(line, format.as_ref())).filter(is_sendable);
+        self.format = format;
+        let Some(entry) = entry else { return false };
         push_request(bytes, &entry, &self.host);
         true
     }
@@ -294,7 +344,11 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
     }
 
     fn read(text: &str, speed: f64, all_methods: bool) -> Result<(Trace, Option<String>), RunError> {
-        read_log(log(text).path(), ReplaySpec { speed, all_methods }, &mut Inputs::default())
+        read_log(
+            log(text).path(),
+            ReplaySpec { speed, all_methods, ..ReplaySpec::default() },
+            &mut Inputs::default(),
+        )
     }
 
     #[test]
@@ -370,5 +424,25 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
         file.as_file().set_len(0).unwrap();
         let mut bytes = Vec::new();
         assert!(!reader.request(&mut bytes) && bytes.is_empty());
+    }
+
+    #[test]
+    fn a_part_of_a_log_in_another_format() {
+        let format = "$msec $request_method $request_uri".to_owned();
+        let text = "10.0 GET /1\n20.5 GET /2\n30.0 GET /3\nother\n";
+        let (from, until) = ("1970-01-01T00:00:20Z".parse().ok(), "00:00:30".parse().ok());
+        let spec = ReplaySpec { from, until, format: Some(format), ..ReplaySpec::default() };
+        let read = |spec| read_log(log(text).path(), spec, &mut Inputs::default());
+        let (trace, notice) = read(spec.clone()).unwrap();
+        assert_eq!((&*trace.moments, &*trace.positions), (&[Nanos::ZERO][..], &[12][..]));
+        assert!(
+            notice
+                .unwrap()
+                .ends_with("left out: 2 outside of --from and --until, 1 lines that are no request")
+        );
+        let none = read(ReplaySpec { format: Some("$msec".to_owned()), ..spec.clone() }).unwrap_err();
+        assert!(none.to_string().starts_with("--log-format \"$msec\": it has no request"), "{none}");
+        let outside = ReplaySpec { from: "23:00".parse().ok(), until: None, ..spec };
+        assert!(read(outside).unwrap_err().to_string().contains("left out: 3 outside"));
     }
 }

@@ -1,5 +1,6 @@
 //! The schedule that the times of a log make.
 
+use super::entry::EntryTime;
 use paceline_engine::Nanos;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ pub struct LoggedSends {
 
 impl LoggedSends {
     /// Adds a request.
-    pub fn push(&mut self, at: Duration, is_whole_second: bool, position: u64) {
+    pub fn push(&mut self, time: &EntryTime, position: u64) {
+        let EntryTime { at, is_whole_second, .. } = *time;
         self.first.get_or_insert(at);
         if (at, is_whole_second) != (self.last.0, self.last.1) {
             self.spread();

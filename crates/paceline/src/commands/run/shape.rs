@@ -3,7 +3,7 @@
 use super::explain::explain;
 use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
-use paceline_job::{Arrivals, Bound, Job, LoadModel, Nanos, Rate, ReplaySpec, Shape, Trace};
+use paceline_job::{Arrivals, Bound, Job, LoadModel, LogTime, Nanos, Rate, ReplaySpec, Shape, Trace};
 use paceline_run::{Inputs, read_trace};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +48,18 @@ pub struct ShapeFlags {
     #[arg(hide_short_help = true, long, requires = "replay", help_heading = "Load")]
     pub all_methods: bool,
 
+    /// Replay from this time of the log on: 14:05, or 2026-11-21T14:05:00Z
+    #[arg(hide_short_help = true, long, value_name = "TIME", requires = "replay", help_heading = "Load")]
+    pub from: Option<LogTime>,
+
+    /// Replay up to this time
+    #[arg(hide_short_help = true, long, value_name = "TIME", requires = "replay", help_heading = "Load")]
+    pub until: Option<LogTime>,
+
+    /// The form of the log's lines, as in nginx's log_format
+    #[arg(hide_short_help = true, long, value_name = "FORMAT", requires = "replay", help_heading = "Load")]
+    pub log_format: Option<String>,
+
     /// Spacing of the arrivals of an open loop [default: constant]
     #[arg(hide_short_help = true, long, value_enum, requires = "rate", help_heading = "Load")]
     pub arrivals: Option<Arrivals>,
@@ -82,7 +94,13 @@ impl ShapeFlags {
 
     /// The schedule or the log whose times are used, not yet read.
     fn trace(&self) -> Option<Trace> {
-        let replay = ReplaySpec { speed: self.speed, all_methods: self.all_methods };
+        let replay = ReplaySpec {
+            speed: self.speed,
+            all_methods: self.all_methods,
+            from: self.from,
+            until: self.until,
+            format: self.log_format.clone(),
+        };
         let of = |file: &PathBuf, replay| Trace { file: Some(file.clone()), replay, ..Trace::default() };
         let schedule = self.schedule.as_ref().map(|file| of(file, None));
         schedule.or_else(|| self.replay.as_ref().map(|file| of(file, Some(replay))))
