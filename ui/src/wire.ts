@@ -1534,6 +1534,20 @@ export interface Ratio {
   low: number;
 }
 
+/** Which requests of an access log are sent, and how fast. */
+export interface ReplaySpec {
+  /** Whether requests with a method that is not safe (RFC 9110 §9.2.1) are sent too. */
+  all_methods?: boolean;
+  /** The form of a line, as in nginx's `log_format`; if missing, each line is in one of the known formats. */
+  format?: string;
+  /** Earlier requests are left out: a time of day (`14:05`), or one with a date (RFC 3339). */
+  from?: string;
+  /** How many times as fast as they were logged. */
+  speed: number;
+  /** Requests from this time on are left out. */
+  until?: string;
+}
+
 /** One request of a mix: the request, its frequency, and its results. */
 export interface RequestPart {
   /** Body lengths of valid responses. */
@@ -2560,6 +2574,8 @@ export interface Tool {
 export interface Trace {
   /** The file that the times were read from. */
   file?: string;
+  /** How the file is read if it is an access log whose requests are sent; if missing, it is a list of times. */
+  replay?: ReplaySpec;
   /** Number of sends in the file. */
   sends: number;
 }
