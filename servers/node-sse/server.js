@@ -42,7 +42,7 @@ function answer(request, response) {
   if (isHead) return response.end();
   response.flushHeaders?.();
   const send = (index) => {
-    if (index === events) return response.end('data: [DONE]\n\n');
+    if (index >= events) return response.end('data: [DONE]\n\n');
     response.write(`data: {"index":${index},"tokens":1}\n\n`);
     timer = setTimeout(send, gap, index + 1);
   };

@@ -3,9 +3,9 @@
 use mlua::Lua;
 use std::io;
 
-/// The beginning of the names of functions that mlua puts between a script and a function of this crate, and the most
-/// of them.
+/// The beginning of the names of functions that mlua puts between a script and a function of this crate.
 const INTERNAL: &str = "__mlua";
+/// The most levels of the stack in which the place in the script is searched.
 const MAX_LEVELS: usize = 4;
 
 /// The reason why a script cannot be used, or ended.

@@ -224,7 +224,7 @@ impl Library {
                 trials: &read.records.trials,
             })
             .collect();
-        TimelinePage::new(server, &rounds, measured.len() - newest.len())
+        TimelinePage::new(server, &rounds, measured.len() - read.len())
             .ok_or_else(|| WebError::NotFound { kind: "server", id: server.to_owned() })
     }
 
