@@ -244,10 +244,6 @@ impl ArenaEntry {
                 times_ns.insert(name.to_owned(), time_ns(text)?);
             }
         }
-        // Its wrapper of some generators stores the average as the 99th percentile.
-        if times_ns.contains_key("p99") && times_ns.get("p99") == times_ns.get("mean") {
-            times_ns.remove("p99");
-        }
         let mut figures = BTreeMap::from([("reconnects".to_owned(), self.reconnects)]);
         if let Some(cpu) = &self.cpu {
             figures.insert("server_cpu_percent".to_owned(), number(cpu.trim_end_matches('%'))?);

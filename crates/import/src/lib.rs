@@ -5,10 +5,12 @@
 //! computed. Reports of programs are read by `peers`, boards and figures here; `measurement.rs` turns the measurements
 //! into records.
 
+mod audit;
 mod board;
 mod figures;
 mod measurement;
 
+pub use audit::{AuditFinding, AuditKind, ReportAudit};
 use measurement::ImportedReport;
 use paceline_peers::{PEERS, Peer, PrintedReport};
 use paceline_record::{RecordError, Round, Trial};
@@ -103,6 +105,29 @@ fn names() -> Vec<&'static str> {
 /// # Errors
 /// [`ImportError`] saying what is missing or wrong.
 pub fn read(name: &str, text: &str) -> Result<(Round, Vec<Trial>), ImportError> {
+    let (whole, format) = reports(name, text, |report| {
+        report.leave_out_copied_percentiles();
+        report.refuse_impossible_figures()?;
+        report.refuse_other_times()
+    })?;
+    whole.records(name, &format, text).map_err(|source| ImportError::Record { name: name.to_owned(), source })
+}
+
+/// Finds what cannot be right in a report; `name` is its file name, without folders.
+///
+/// # Errors
+/// [`ImportError`] if the report cannot be read.
+pub fn audit(name: &str, text: &str) -> Result<ReportAudit, ImportError> {
+    let (whole, format) = reports(name, text, |_| Ok(()))?;
+    Ok(ReportAudit::new(name, format, &whole.measurements))
+}
+
+/// The measurements of all reports in a file, each checked, and the names of their formats.
+fn reports(
+    name: &str,
+    text: &str,
+    check: impl Fn(&mut ImportedReport) -> Result<(), String>,
+) -> Result<(ImportedReport, String), ImportError> {
     let mut whole = ImportedReport::default();
     let mut formats: Vec<&str> = Vec::new();
     for part in parts(name, text)? {
@@ -113,16 +138,13 @@ pub fn read(name: &str, text: &str) -> Result<(Round, Vec<Trial>), ImportError> 
         if report.measurements.is_empty() {
             return Err(damaged("it contains no measurement".to_owned()));
         }
-        report.refuse_impossible_figures().map_err(damaged)?;
-        report.refuse_other_times().map_err(damaged)?;
+        check(&mut report).map_err(damaged)?;
         if !formats.contains(&kind.name()) {
             formats.push(kind.name());
         }
         whole.add(report);
     }
-    whole
-        .records(name, &formats.join(", "), text)
-        .map_err(|source| ImportError::Record { name: name.to_owned(), source })
+    Ok((whole, formats.join(", ")))
 }
 
 /// The reports in a file, one after another, at least one: JSON documents, or texts of programs.

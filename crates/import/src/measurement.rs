@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 const ROUNDING: f64 = 0.1;
 const ROUNDING_NS: f64 = 10e6;
 
-/// The requests under way in a closed loop may differ from the number of connections by this factor: generators count the
-/// end of a run, connecting and their own work differently.
+/// A closed loop may have fewer requests under way than connections by this factor: generators count the end of a run,
+/// connecting and their own work differently. Chosen, not measured.
 const MAX_UNEXPLAINED: f64 = 1.5;
 
 /// The content of a whole report.
@@ -102,6 +102,13 @@ impl ImportedReport {
         Ok(())
     }
 
+    /// Leaves out 99th percentiles that are copies of the mean, as HttpArena's wrapper of some generators makes them.
+    pub fn leave_out_copied_percentiles(&mut self) {
+        for measurement in self.measurements.iter_mut().filter(|row| row.has_copied_percentile()) {
+            measurement.report.times_ns.remove("p99");
+        }
+    }
+
     /// Refuses a time that is none: rounds are ordered by them, as text.
     pub fn refuse_other_times(&self) -> Result<(), String> {
         let times = [Some(&self.started_at), self.finished_at.as_ref()];
@@ -140,21 +147,20 @@ impl ImportedReport {
     /// The origin of the round, and its description.
     fn changes(&self, file: &str, format: &str) -> Vec<String> {
         let from = format!("imported from {file} ({format}); not measured by Paceline");
-        let doubts = self.doubts().unwrap_or_default();
-        [from, self.about.clone(), doubts].into_iter().filter(|text| !text.is_empty()).collect()
+        let little = self.little_law_notes().unwrap_or_default();
+        [from, self.about.clone(), little].into_iter().filter(|text| !text.is_empty()).collect()
     }
 
     /// How many rows break Little's law, and how the first does.
-    fn doubts(&self) -> Option<String> {
-        let doubted =
-            |row: &Measurement| row.unexplained_connections().map(|doubt| (row.name().to_owned(), doubt));
-        let mut doubts = self.measurements.iter().filter_map(doubted);
-        let (name, doubt) = doubts.next()?;
-        let others = match doubts.count() {
+    fn little_law_notes(&self) -> Option<String> {
+        let noted = |row: &Measurement| row.little_law_note().map(|note| (row.name().to_owned(), note));
+        let mut notes = self.measurements.iter().filter_map(noted);
+        let (name, note) = notes.next()?;
+        let others = match notes.count() {
             0 => String::new(),
             further => format!("; {further} further rows of {} likewise", self.measurements.len()),
         };
-        Some(format!("{name}: {doubt}{others}"))
+        Some(format!("{name}: {note}{others}"))
     }
 
     fn environment(&self) -> Value {
@@ -168,7 +174,7 @@ impl ImportedReport {
 
 impl Measurement {
     /// The figures that contradict each other, as text.
-    fn impossible_figure(&self) -> Option<String> {
+    pub(crate) fn impossible_figure(&self) -> Option<String> {
         let time = |name: &str| self.report.times_ns.get(name).copied();
         let seconds = |ns: f64| format!("{} s", ns / 1e9);
         if let (Some(mean), Some(elapsed_s)) = (time("mean"), self.report.elapsed_s)
@@ -194,20 +200,35 @@ impl Measurement {
 
     /// That the rate and the mean time do not give the number of connections, which they do in a closed loop by Little's law
     /// (Operations Research 9, 1961, p. 383).
-    fn unexplained_connections(&self) -> Option<String> {
-        let (connections, mean_ns) = (self.report.connections, *self.report.times_ns.get("mean")?);
-        let rate = self.report.requests_per_s.filter(|rate| *rate > 0.0)?;
-        let outstanding = f64::from(connections) * f64::from(self.depth.max(1));
+    pub(crate) fn little_law_note(&self) -> Option<String> {
+        let (outstanding, rate) = self.closed_loop()?;
+        let mean_ns = *self.report.times_ns.get("mean")?;
         let held = rate * mean_ns / 1e9;
-        if self.loop_kind() == "open" || connections == 0 || held * MAX_UNEXPLAINED >= outstanding {
-            return None;
-        }
-        Some(format!(
+        (held * MAX_UNEXPLAINED < outstanding).then(|| format!(
             "{rate:.0} requests/s of {} ms on average keep {held:.0} of {outstanding:.0} requests under way (all of them \
              would take {} ms): connections waited for the generator or paused, or the figures are not of one run",
             rounded_ms(mean_ns),
             rounded_ms(outstanding / rate * 1e9)
         ))
+    }
+
+    /// The requests that a closed loop has under way at a time, and its rate.
+    pub(crate) fn closed_loop(&self) -> Option<(f64, f64)> {
+        let outstanding = f64::from(self.report.connections) * f64::from(self.depth.max(1));
+        let is_closed = self.loop_kind() == "closed" && outstanding > 0.0;
+        Some((outstanding, self.rate_per_s().filter(|_| is_closed)?))
+    }
+
+    /// The printed rate, or else that of the right responses.
+    pub(crate) fn rate_per_s(&self) -> Option<f64> {
+        let counted = || Some(self.report.counts.ok as f64 / self.report.elapsed_s.filter(|s| *s > 0.0)?);
+        self.report.requests_per_s.or_else(counted).filter(|rate| *rate > 0.0)
+    }
+
+    /// Whether the 99th percentile is a copy of the mean: they are equal, and no longest time says that all are.
+    pub(crate) fn has_copied_percentile(&self) -> bool {
+        let time = |name: &str| self.report.times_ns.get(name);
+        time("p99").is_some() && time("p99") == time("mean") && time("max").is_none()
     }
 
     fn trial(&self, report: &ImportedReport, round: &str, order: u32, format: &str, file: &str) -> Value {
@@ -220,7 +241,7 @@ impl Measurement {
             .join(", ");
         let times: BTreeMap<&String, u64> =
             self.report.times_ns.iter().map(|(name, ns)| (name, ns.max(0.0).round() as u64)).collect();
-        let notes = [Some(self.report.note.clone()), self.unexplained_connections()];
+        let notes = [Some(self.report.note.clone()), self.little_law_note()];
         let notes: Vec<String> = notes.into_iter().flatten().filter(|note| !note.is_empty()).collect();
         let mut trial = json!({
             "schema": SCHEMA, "id": format!("{round}-{order:05}"), "round": round, "sitting": "", "launch": format!("{round}-{order:05}"),
@@ -246,12 +267,12 @@ impl Measurement {
     }
 
     /// The server's name, or else its id.
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         if self.server_name.is_empty() { &self.server } else { &self.server_name }
     }
 
     /// The workload: the path of the URL, if the report gives no name.
-    fn workload(&self) -> &str {
+    pub(crate) fn workload(&self) -> &str {
         let path = self.report.url.split_once("://").and_then(|(_, rest)| Some(&rest[rest.find('/')?..]));
         match path {
             _ if !self.workload.is_empty() => &self.workload,
@@ -338,7 +359,7 @@ impl Measurement {
 }
 
 /// Milliseconds with two decimals at most.
-fn rounded_ms(ns: f64) -> f64 {
+pub(crate) fn rounded_ms(ns: f64) -> f64 {
     (ns / 1e4).round() / 100.0
 }
 

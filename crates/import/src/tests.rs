@@ -335,3 +335,26 @@ fn a_closed_loop_that_breaks_little_s_law_says_so() {
     let note = &origin(&sound[0]).note;
     assert!(!note.contains("under way"), "its connections were busy: {note}");
 }
+
+#[test]
+fn published_figures_that_cannot_be_right_are_found() {
+    let profile = include_str!("../fixtures/httparena-profile.json");
+    let found = audit("profile.json", profile).unwrap();
+    assert_eq!((found.format.as_str(), found.rows, found.is_wrong()), ("httparena", 2, true));
+    let rows = |kind: AuditKind| {
+        found.findings.iter().filter(move |finding| finding.kind == kind).flat_map(|finding| &finding.rows)
+    };
+    let copied: Vec<_> = rows(AuditKind::CopiedPercentile).collect();
+    assert_eq!(copied, ["aspnet-minimal + nginx, 512 connections: p99 and mean are both 53.88 ms"]);
+    // 312,171/s x 53.88 ms.
+    let overfull =
+        "312171 requests/s of 53.88 ms on average are 16820 requests under way, but there are at most 512";
+    assert!(rows(AuditKind::LittlesLaw).any(|row| row.contains(overfull)), "{found:?}");
+    let text = serde_json::to_value(&found).unwrap();
+    assert_eq!(text["findings"][0]["kind"], "littles_law");
+    for (format, text) in REPORTS {
+        let found = audit("x", text).unwrap();
+        assert!(found.format == format && found.rows > 0, "{format}: {found:?}");
+    }
+    assert!(audit("x", "hello").unwrap_err().to_string().starts_with("x: not a report"));
+}

@@ -45,6 +45,8 @@ enum Command {
     Report(commands::report::Arguments),
     /// Check, export, import, prune or delete stored results
     Store(commands::store::Arguments),
+    /// Find what cannot be right in results of other programs and boards
+    Audit(commands::audit::Arguments),
     /// Show stored results in a browser
     View(commands::view::Arguments),
     /// Check how accurate Paceline is on this machine
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
         Command::Gate(arguments) => commands::experiment::gate::run(*arguments),
         Command::Report(arguments) => commands::report::run(arguments),
         Command::Store(arguments) => commands::store::run(arguments),
+        Command::Audit(arguments) => commands::audit::run(&arguments),
         Command::View(arguments) => commands::view::run(arguments),
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),

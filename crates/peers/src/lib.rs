@@ -23,6 +23,7 @@ mod tool;
 mod tools;
 mod vegeta;
 mod wrk;
+mod zrk;
 
 pub use k6::K6_SCRIPT;
 pub use peer::{Peer, PeerLaunch};
@@ -34,7 +35,7 @@ pub use tools::{tool_command, tools};
 pub use wrk::{SampleValues, ScriptCall, ScriptErrors, ScriptResults};
 
 /// Every peer.
-pub const PEERS: [&Peer; 12] = [
+pub const PEERS: [&Peer; 13] = [
     &wrk::WRK,
     &oha::OHA,
     &h2load::H2LOAD,
@@ -47,6 +48,7 @@ pub const PEERS: [&Peer; 12] = [
     &autocannon::AUTOCANNON,
     &wrk::WRK2,
     &vegeta::VEGETA,
+    &zrk::ZRK,
 ];
 
 /// The peer with this name.

@@ -130,7 +130,7 @@ fn joined(lines: &[&str]) -> String {
 }
 
 /// A paragraph whose first line is indented by `blanks`, the others by four more where it is an entry of a list.
-fn paragraph(text: &str, blanks: usize, width: usize) -> String {
+pub(super) fn paragraph(text: &str, blanks: usize, width: usize) -> String {
     let hanging = if blanks > 0 { blanks + 4 } else { 0 };
     let lines = wrap(&text.replace('`', ""), width.saturating_sub(hanging).max(20));
     let indent = |place| " ".repeat(if place == 0 { blanks } else { hanging });

@@ -4,6 +4,7 @@
 //! and `store` use it to write and read a round as a folder.
 
 mod archive;
+pub mod audit;
 pub mod completions;
 pub mod doctor;
 pub mod experiment;

@@ -59,7 +59,7 @@ enum Action {
         /// The folder to write to; it is created
         folder: PathBuf,
     },
-    /// Add rounds: exported folders, and reports of ab, wrk, wrk2, siege, hey, k6, vegeta, oha, TechEmpower, HttpArena
+    /// Add rounds: exported folders, and reports of ab, wrk, wrk2, siege, hey, k6, vegeta, oha, zrk, TechEmpower, HttpArena
     Import {
         /// Folders of exported rounds, and report files of other load generators
         #[arg(required = true)]
@@ -184,10 +184,15 @@ fn cannot_import(path: &Path, error: StoreError) -> anyhow::Error {
 
 /// Reads a report of another program, or a file of published figures.
 fn foreign(path: &Path) -> anyhow::Result<(Round, Vec<Trial>)> {
+    let (name, text) = report_text(path)?;
+    paceline_import::read(&name, &text).map_err(|error| Complaint::usage(error_text(&error)).into())
+}
+
+/// The name of a report's file, without folders, and its text.
+pub(super) fn report_text(path: &Path) -> anyhow::Result<(String, String)> {
     let text = paceline_files::read_text(path, MAX_REPORT_BYTES)
         .with_context(|| Complaint::usage(format!("cannot read {}", path.display())))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    paceline_import::read(&name, &text).map_err(|error| Complaint::usage(error_text(&error)).into())
+    Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text))
 }
 
 fn prune(store: &Store, keep: usize, plan: Option<&str>, dry_run: bool) -> anyhow::Result<Status> {
