@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most bytes of a text with the values of build arguments in it. A value may repeat earlier ones, so that it would double
-/// with each line. The name of an image has at most 255 characters, a tag 128, a digest 71
+/// Most bytes of a text with the values of build arguments in it. A value may repeat earlier ones, so that it would
+/// double with each line. The name of an image has at most 255 characters, a tag 128, a digest 71
 /// (opencontainers/distribution-spec).
 const MAX_EXPANDED: usize = 4096;
 

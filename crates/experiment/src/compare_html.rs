@@ -149,8 +149,8 @@ impl Axis {
     }
 }
 
-/// The styles of the page. Better and worse are Okabe and Ito's blue and vermilion ("Color Universal Design", 2008); the
-/// decision's word says the same.
+/// The styles of the page. Better and worse are Okabe and Ito's blue and vermilion ("Color Universal Design", 2008);
+/// the decision's word says the same.
 pub(crate) const STYLE: &str = "\
 :root{--ground:#fff;--text:#16181d;--muted:#555d68;--rule:#d5d9df;--better:#0065a3;--worse:#b04a00}\
 @media(prefers-color-scheme:dark){:root{--ground:#14181b;--text:#e6e8ea;--muted:#a3abb5;--rule:#3a4048;--better:#63b3f0;--worse:#f0925a}}\

@@ -1,4 +1,5 @@
-//! Under which load, on which machine and when observations were made: figures of other conditions are another question.
+//! Under which load, on which machine and when observations were made: figures of other conditions are another
+//! question.
 
 use paceline_record::Run;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Compares the failed requests of two sides, before any other figure: a server that fails requests can be as fast as it
-//! likes.
+//! Compares the failed requests of two sides, before any other figure: a server that fails requests can be as fast as
+//! it likes.
 //!
 //! Every request that did not end ok counts, those without a response included. An observation that cannot be used is
 //! part of no other figure.

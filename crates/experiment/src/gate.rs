@@ -1,6 +1,7 @@
 //! A comparison as a check in CI: pass or fail, with a Markdown summary and JUnit XML.
 //!
-//! Failed requests are judged first, then one metric decides. The false-alarm rate is that of the comparison's test: at most 5 % for all looks together.
+//! Failed requests are judged first, then one metric decides. The false-alarm rate is that of the comparison's test: at
+//! most 5 % for all looks together.
 
 use crate::compare::PairedComparison;
 use crate::compare_text::{compare_markdown, compare_text, failure_cells, sentence};

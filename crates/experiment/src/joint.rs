@@ -27,7 +27,8 @@ pub struct JointComparison {
 /// A row of both sides, each with its table.
 type RowPair<'a> = [(&'a Table, &'a Row); 2];
 
-/// Whether a figure was decided by the load, not by the server: the rate of an open loop that kept up with its schedule.
+/// Whether a figure was decided by the load, not by the server: the rate of an open loop that kept up with its
+/// schedule.
 pub(crate) fn is_given(table: &Table, row: &Row, metric: &Metric) -> bool {
     let is_rate = *metric == Metric::ACHIEVED_PER_S || *metric == Metric::ACHIEVED_PER_CORE;
     is_rate && table.ranked_by == RankedBy::ServerCpuPerRequest && row.standing == Standing::Ranked

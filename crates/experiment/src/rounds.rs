@@ -254,7 +254,8 @@ fn compare_metric(
 }
 
 /// Corrects the p values of each metric over all rows that can be compared in it, also over those that turned out
-/// equivalent: whether a row is tested does not depend on the result. A difference that does not survive is not claimed.
+/// equivalent: whether a row is tested does not depend on the result. A difference that does not survive is not
+/// claimed.
 fn correct(cells: &mut [CellComparison]) {
     let mut families: BTreeMap<usize, Vec<(&mut MetricComparison, usize)>> = BTreeMap::new();
     for cell in cells {

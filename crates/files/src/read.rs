@@ -86,8 +86,8 @@ fn of_kind(kind: std::fs::FileType) -> io::Result<()> {
 /// `/dev/stdin`). Reading from it needs a limit.
 ///
 /// # Errors
-/// The system's error; [`FileError::NotRegular`] for anything else: a device might have no end, a named pipe might never
-/// get a writer.
+/// The system's error; [`FileError::NotRegular`] for anything else: a device might have no end, a named pipe might
+/// never get a writer.
 pub fn open_input(path: &Path) -> io::Result<File> {
     let is_open = ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|folder| path.starts_with(folder));
     let about = std::fs::metadata(path)?;

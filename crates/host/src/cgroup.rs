@@ -193,8 +193,8 @@ pub(crate) fn memory_limit_files(pid: i32) -> Vec<PathBuf> {
     files_above(pid, "memory", ["memory.max", "memory.limit_in_bytes"])
 }
 
-/// The files of a process's group and of every group above it, which have these names in version 2 and, in the hierarchy
-/// of `controller`, in version 1.
+/// The files of a process's group and of every group above it, which have these names in version 2 and, in the
+/// hierarchy of `controller`, in version 1.
 pub(crate) fn files_above(pid: i32, controller: &str, names: [&str; 2]) -> Vec<PathBuf> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();

@@ -20,9 +20,9 @@ pub enum InheritedVariables {
     Making,
 }
 
-/// Variables that programs need: by name, or by the beginning of the name up to the asterisk. The first lines are of the
-/// system (environ(7), locale(7), tzset(3), ld.so(8)), then environment managers, then languages: where toolchains are
-/// installed, and how their programs run. `SECURITY.md` describes the list.
+/// Variables that programs need: by name, or by the beginning of the name up to the asterisk. The first lines are of
+/// the system (environ(7), locale(7), tzset(3), ld.so(8)), then environment managers, then languages: where toolchains
+/// are installed, and how their programs run. `SECURITY.md` describes the list.
 const RUNNING: &str = "
     PATH HOME USER LOGNAME SHELL PWD TERM HOSTNAME LANG LANGUAGE LC_* TZ TZDIR
     TMPDIR TMP TEMP XDG_* LD_LIBRARY_PATH LD_PRELOAD MALLOC_* GLIBC_TUNABLES

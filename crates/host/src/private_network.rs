@@ -2,7 +2,8 @@
 //! process of the machine.
 //!
 //! A namespace belongs to a thread: while a thread is inside, its sockets and the processes that it starts are inside
-//! too. It exists as long as a process is in it or [`PrivateNetwork`] is alive. Only root can enter one (network_namespaces(7)).
+//! too. It exists as long as a process is in it or [`PrivateNetwork`] is alive. Only root can enter one
+//! (network_namespaces(7)).
 
 use crate::system;
 use crate::tune::network_settings;
@@ -86,7 +87,8 @@ pub fn is_private() -> bool {
     INSIDE.with_borrow(Option::is_some)
 }
 
-/// Calls `action` outside the private network of the calling thread, if it is in one: for connections to other machines.
+/// Calls `action` outside the private network of the calling thread, if it is in one: for connections to other
+/// machines.
 ///
 /// # Panics
 /// If the thread cannot return to its private network: everything after it would be measured elsewhere.

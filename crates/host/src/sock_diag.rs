@@ -1,8 +1,8 @@
 //! Finds listening sockets and established connections by asking the kernel over netlink: sock_diag(7).
 //!
 //! Reading `/proc/net/tcp` makes the kernel print its whole table of connections, closed ones included, which costs
-//! milliseconds of CPU time. Over netlink it returns only the listening sockets on one port, or only connections that are
-//! open.
+//! milliseconds of CPU time. Over netlink it returns only the listening sockets on one port, or only connections that
+//! are open.
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 use std::io;

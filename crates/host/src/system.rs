@@ -119,8 +119,8 @@ pub fn drop_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_no_new_privs(true)?)
 }
 
-/// Refuses io_uring to the caller and its children with `ENOSYS`, as on a kernel without it: seccomp(2). The numbers of its
-/// three calls are the same on every architecture.
+/// Refuses io_uring to the caller and its children with `ENOSYS`, as on a kernel without it: seccomp(2). The numbers of
+/// its three calls are the same on every architecture.
 pub fn deny_io_uring() -> io::Result<()> {
     const FIRST: u32 = libc::SYS_io_uring_setup as u32;
     const LAST: u32 = libc::SYS_io_uring_register as u32;

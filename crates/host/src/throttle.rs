@@ -1,7 +1,7 @@
 //! CPU limits of control groups: how often and how long the kernel stopped a process because a quota was used up.
 //!
-//! A quota applies to all threads of a group and of the groups below it: when it is used up, none of them runs until the
-//! next period (kernel Documentation/scheduler/sched-bwc.rst). Kubernetes, Docker and systemd set such limits.
+//! A quota applies to all threads of a group and of the groups below it: when it is used up, none of them runs until
+//! the next period (kernel Documentation/scheduler/sched-bwc.rst). Kubernetes, Docker and systemd set such limits.
 
 use crate::cgroup;
 use paceline_record::Throttling;

@@ -7,8 +7,8 @@ use paceline_record::{RecordError, Round, SCHEMA, Trial, is_timestamp, read_roun
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
-/// How far times of one report may contradict each other by rounding: programs print from two digits on (0.95m for 56,950
-/// ms), and ab and siege whole milliseconds and steps of 10 ms.
+/// How far times of one report may contradict each other by rounding: programs print from two digits on (0.95m for
+/// 56,950 ms), and ab and siege whole milliseconds and steps of 10 ms.
 const ROUNDING: f64 = 0.1;
 const ROUNDING_NS: f64 = 10e6;
 
@@ -198,8 +198,8 @@ impl Measurement {
         Some(format!("{low} of {} is longer than {high} of {}", seconds(*low_ns), seconds(*high_ns)))
     }
 
-    /// That the rate and the mean time do not give the number of connections, which they do in a closed loop by Little's law
-    /// (Operations Research 9, 1961, p. 383).
+    /// That the rate and the mean time do not give the number of connections, which they do in a closed loop by
+    /// Little's law (Operations Research 9, 1961, p. 383).
     pub(crate) fn little_law_note(&self) -> Option<String> {
         let (outstanding, rate) = self.closed_loop()?;
         let mean_ns = *self.report.times_ns.get("mean")?;

@@ -18,7 +18,8 @@ pub fn count(text: &[u8]) -> Result<u16, ScriptError> {
     if count == 0 { Err(fault(text, 0, "incomplete request")) } else { Ok(count) }
 }
 
-/// Whether two requests differ at most in the order of their fields, which is that of a Lua table: in each state another.
+/// Whether two requests differ at most in the order of their fields, which is that of a Lua table: in each state
+/// another.
 pub fn are_alike(one: &[u8], other: &[u8]) -> bool {
     let parts = |text: &[u8]| {
         let head_end = memmem::find(text, b"\r\n\r\n").unwrap_or(text.len());

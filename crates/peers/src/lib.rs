@@ -2,8 +2,8 @@
 //! command line as a job and a run as their report (`paceline wrk`).
 //!
 //! There is one module for each; a rule about its figures is written there and nowhere else. Rounds run them as
-//! generators (`lab`), `speed/` compares Paceline with them, and `store import` reads their reports. To add one, write a
-//! module here and add a line to [`PEERS`].
+//! generators (`lab`), `speed/` compares Paceline with them, and `store import` reads their reports. To add one, write
+//! a module here and add a line to [`PEERS`].
 
 mod ab;
 mod answers;

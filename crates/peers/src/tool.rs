@@ -1,7 +1,7 @@
 //! A tool's command line and report, as `paceline wrk` and the like have them.
 //!
-//! A tool is a front end: its flags fill a [`Job`], and its report is written from the [`Run`] that the engine made. The
-//! modules of the tools implement [`ToolCommand`]; the same modules read the tools' reports.
+//! A tool is a front end: its flags fill a [`Job`], and its report is written from the [`Run`] that the engine made.
+//! The modules of the tools implement [`ToolCommand`]; the same modules read the tools' reports.
 
 use crate::wrk::{ScriptCall, ScriptResults};
 use paceline_job::Job;

@@ -1,8 +1,8 @@
 //! Random numbers from a seed: the same seed gives the same numbers on every machine and in every version.
 //!
 //! SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Used for
-//! distributions without a closed form, which are simulated, by the simulations that check this crate's coverage, and for
-//! the orders of rounds and the rows of databases, and under the engine's draws of gaps and values.
+//! distributions without a closed form, which are simulated, by the simulations that check this crate's coverage, and
+//! for the orders of rounds and the rows of databases, and under the engine's draws of gaps and values.
 
 use crate::special::acklam;
 

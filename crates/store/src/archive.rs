@@ -88,8 +88,8 @@ pub enum ArchiveError {
     },
 }
 
-/// Reads a round with its trials. After an export over it was killed, this is the earlier round or the new one. Files of
-/// two different exports are rejected.
+/// Reads a round with its trials. After an export over it was killed, this is the earlier round or the new one. Files
+/// of two different exports are rejected.
 ///
 /// # Errors
 /// [`ArchiveError`] with file and line.

@@ -1,8 +1,8 @@
 //! Entries of other boards as manifests: the folder of a framework stays as it is, and a manifest of a container points
 //! to it.
 //!
-//! Pure functions from the board's own description to the text of `server.toml`; what cannot be measured here is skipped
-//! with its reason. `paceline lab import` reads and writes the files.
+//! Pure functions from the board's own description to the text of `server.toml`; what cannot be measured here is
+//! skipped with its reason. `paceline lab import` reads and writes the files.
 
 mod httparena;
 mod manifest_text;

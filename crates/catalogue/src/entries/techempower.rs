@@ -1,4 +1,5 @@
-//! Entries of TechEmpower's framework benchmarks: a folder with `benchmark_config.json`, and a Dockerfile for each test.
+//! Entries of TechEmpower's framework benchmarks: a folder with `benchmark_config.json`, and a Dockerfile for each
+//! test.
 //!
 //! The keys and their meaning are those of its last version (March 2026): a test named `default` has the name of the
 //! framework, every other `<framework>-<test>`, and so has its Dockerfile.

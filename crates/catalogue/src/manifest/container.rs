@@ -1,7 +1,7 @@
 //! `[container]` of a manifest: the image that a server comes in, unmodified.
 //!
-//! An engine (podman or docker) builds the image; the lab runs its files like any other server, without the engine. What
-//! would give a container more rights than a server has is refused here.
+//! An engine (podman or docker) builds the image; the lab runs its files like any other server, without the engine.
+//! What would give a container more rights than a server has is refused here.
 
 use super::fixed::is_relative;
 use crate::CatalogueError;

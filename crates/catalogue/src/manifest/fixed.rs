@@ -1,7 +1,7 @@
 //! What a server has fixed and the lab cannot choose: its port, the host name of its database, its paths.
 //!
-//! A server with a fixed port runs in a private network where that is possible. A path of its own replaces the beginning
-//! of a workload's paths ([`crate::Workload::base`]); the lab asks for the same answers there.
+//! A server with a fixed port runs in a private network where that is possible. A path of its own replaces the
+//! beginning of a workload's paths ([`crate::Workload::base`]); the lab asks for the same answers there.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};

@@ -22,8 +22,8 @@ const COUNTED_TIMES: u32 = 3;
 const CONFIRM: Duration = Duration::from_secs(20);
 /// Windows of a search at most, as in the command.
 const MAX_WINDOWS: u32 = 40;
-/// The expected number of windows of a search: those on a noisy machine (docs/capacity-and-comparing.md), where a round has to fit
-/// its budget too. On a quiet machine it is 14.
+/// The expected number of windows of a search: those on a noisy machine (docs/capacity-and-comparing.md), where a round
+/// has to fit its budget too. On a quiet machine it is 14.
 const WINDOWS_USUAL: u32 = 30;
 /// Long windows that a search may try.
 const CONFIRM_TRIES: u32 = 4;

@@ -2,8 +2,8 @@
 //!
 //! A block starts the base, the candidate and the base again (the control), and puts every load on each of them in
 //! turn. A metric's loss is the candidate's figure against the mean of both copies of the base; its noise is one copy
-//! against the other. `cells.rs` tests the losses at the looks of a sequential test, `report.rs` has the types; this file decides when to measure
-//! another block. Text is in `text.rs`, documents for CI are in `documents.rs`.
+//! against the other. `cells.rs` tests the losses at the looks of a sequential test, `report.rs` has the types; this
+//! file decides when to measure another block. Text is in `text.rs`, documents for CI are in `documents.rs`.
 
 mod cells;
 mod documents;

@@ -1,7 +1,7 @@
 //! The file system as a command sees it: host names that it can resolve, or the files of an image as its root.
 //!
-//! All of it is done between fork and exec, in a mount namespace, so that the kernel removes it with the last process of
-//! the command. What a command writes into an image's files is kept in memory, and lost with it.
+//! All of it is done between fork and exec, in a mount namespace, so that the kernel removes it with the last process
+//! of the command. What a command writes into an image's files is kept in memory, and lost with it.
 
 use super::protocol::{FileView, ImageRoot};
 use crate::system;

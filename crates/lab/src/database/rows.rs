@@ -50,8 +50,8 @@ pub(super) fn counts(printed: &str) -> Result<DatabaseCounts, String> {
     if seen < 4 { Err(format!("it has {seen} counters; at least 4 are required")) } else { Ok(counts) }
 }
 
-/// The rows in a JSON body of the updates test: the numbers of each id. A response may draw a row twice; if one statement
-/// updates all rows, either number may be the stored one.
+/// The rows in a JSON body of the updates test: the numbers of each id. A response may draw a row twice; if one
+/// statement updates all rows, either number may be the stored one.
 pub(crate) fn returned(body: &[u8]) -> BTreeMap<u32, BTreeSet<u32>> {
     let rows: Vec<serde_json::Value> = serde_json::from_slice(body).unwrap_or_default();
     // The case of the names does not count in TechEmpower's rules.

@@ -1,7 +1,8 @@
 //! Load generators: separate processes, started with a command line and read from the output that they leave.
 //!
-//! Third-party generators are described in the crate `peers`; [`follow`] follows and samples a run. A generator is chosen by the command
-//! given: any program that takes `paceline run`'s flags and writes its record, or a template for one with known output.
+//! Third-party generators are described in the crate `peers`; [`follow`] follows and samples a run. A generator is
+//! chosen by the command given: any program that takes `paceline run`'s flags and writes its record, or a template for
+//! one with known output.
 
 mod assignment;
 mod events;

@@ -1,8 +1,8 @@
 //! Estimates how much of a round is left, and how long it will take: from the plan, corrected by the trials so far.
 //!
 //! A round includes it in its events; before one begins, `plan/size.rs` reduces repeats by it and `--estimate` shows
-//! it. Set-up and builds are not included, nor are retries before they are known to be needed. The time limit of a trial
-//! is separate: see its load.
+//! it. Set-up and builds are not included, nor are retries before they are known to be needed. The time limit of a
+//! trial is separate: see its load.
 
 use super::attempts::{Pass, RoundAttempts};
 use paceline_catalogue::{COUNTED_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};

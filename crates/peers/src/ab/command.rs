@@ -1,7 +1,7 @@
 //! ab's command line (`main` in `support/ab.c`) as a job.
 //!
-//! HTTP/1.0, one connection and no keep-alive unless the flags say otherwise. What this engine cannot do is refused, with
-//! what to use instead. `-t` sets `-n` to 50,000, as in ab, so that a larger `-n` must come after it.
+//! HTTP/1.0, one connection and no keep-alive unless the flags say otherwise. What this engine cannot do is refused,
+//! with what to use instead. `-t` sets `-n` to 50,000, as in ab, so that a larger `-n` must come after it.
 
 use crate::getopt::OptionTable;
 use crate::tool::{ToolOutput, take_record_file};

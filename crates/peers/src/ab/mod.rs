@@ -1,4 +1,5 @@
-//! ApacheBench: its command line (`command.rs`), its report (`write.rs`), and what such a report says: labels with values, and tables of times in whole milliseconds.
+//! ApacheBench: its command line (`command.rs`), its report (`write.rs`), and what such a report says: labels with
+//! values, and tables of times in whole milliseconds.
 //!
 //! It keeps a connection only if the server sends `Connection: keep-alive`.
 

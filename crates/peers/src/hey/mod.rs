@@ -1,4 +1,5 @@
-//! hey: its command line (`command.rs`), its summary (`write.rs`), and what such a summary says: labels with values, and tables of percentiles, statuses and errors.
+//! hey: its command line (`command.rs`), its summary (`write.rs`), and what such a summary says: labels with values,
+//! and tables of percentiles, statuses and errors.
 //!
 //! Statuses, errors and the histogram are lines that begin with a number in brackets, or have one second, and differ in
 //! the text after it. It prints no version, so a round does not run it.

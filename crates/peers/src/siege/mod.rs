@@ -1,8 +1,9 @@
-//! siege 4: its command line (`command.rs`), its report (`write.rs`), and what such a report says: a text of labels, or the same figures as one object with `json_output`.
+//! siege 4: its command line (`command.rs`), its report (`write.rs`), and what such a report says: a text of labels, or
+//! the same figures as one object with `json_output`.
 //!
 //! Through 4.1.5 the text has seconds, and the longest and shortest time have no unit; later it has milliseconds. A
-//! transaction with a 4xx status is neither successful nor failed. `speed/` writes the settings ([`SIEGE_SETTINGS`]) and
-//! fills in `{work}`, its folder: the user's own settings are neither read nor written.
+//! transaction with a 4xx status is neither successful nor failed. `speed/` writes the settings ([`SIEGE_SETTINGS`])
+//! and fills in `{work}`, its folder: the user's own settings are neither read nor written.
 
 mod command;
 mod settings;

@@ -1,4 +1,5 @@
-//! wrk 4 and wrk2: their command line (`command.rs`), their report (`write.rs`), and what such a report says: a table, percentiles with `--latency`, `N requests in T, ... read`, errors only if there were any.
+//! wrk 4 and wrk2: their command line (`command.rs`), their report (`write.rs`), and what such a report says: a table,
+//! percentiles with `--latency`, `N requests in T, ... read`, errors only if there were any.
 //!
 //! A late response is counted once: wrk's `timeout` counts responses that came after its timeout, and they are among
 //! its requests too (`src/wrk.c`, `response_complete`). Percentiles are also read from lines `percentile 85 4069 us`,

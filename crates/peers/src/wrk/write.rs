@@ -1,8 +1,8 @@
 //! wrk's and wrk2's report (`main` and `print_stats` in `src/wrk.c`) from a run, to the byte layout.
 //!
 //! Three things differ from the original. Its `Req/Sec` row samples each thread every 100 ms; here each second is a
-//! sample, as an equal share of the threads. wrk adds estimated times after a long wait; here only measured times count.
-//! wrk counts a response after its timeout as both; here it is a timeout alone.
+//! sample, as an equal share of the threads. wrk adds estimated times after a long wait; here only measured times
+//! count. wrk counts a response after its timeout as both; here it is a timeout alone.
 
 use super::command::{Variant, WrkCommand};
 use super::script::{SampleValues, ScriptErrors, ScriptResults};

@@ -2,8 +2,8 @@
 //! step (`--debug`).
 //!
 //! It is a run with one connection in which every session, or request, is sent once, and whose transport notes what
-//! passes ([`run_tapped`]): protocol, TLS, cookies, values, redirects and checks are those of any run. The exchanges are
-//! read from the noted bytes. The caller escapes the server's bytes before printing them.
+//! passes ([`run_tapped`]): protocol, TLS, cookies, values, redirects and checks are those of any run. The exchanges
+//! are read from the noted bytes. The caller escapes the server's bytes before printing them.
 
 mod frames;
 mod message;

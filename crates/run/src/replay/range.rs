@@ -23,8 +23,8 @@ impl LogRange {
         Self { from: spec.from, until: spec.until, range: None }
     }
 
-    /// Whether the range has a time. Times of day are those of the day of the first one that is asked for; an end before the
-    /// beginning is on the next day.
+    /// Whether the range has a time. Times of day are those of the day of the first one that is asked for; an end
+    /// before the beginning is on the next day.
     pub fn contains(&mut self, time: &EntryTime) -> bool {
         let (from, until) = (self.from, self.until);
         self.range.get_or_insert_with(|| range(from, until, time)).contains(&time.at)

@@ -136,8 +136,8 @@ fn look_up(url: &Url) -> Result<Vec<SocketAddr>, RunError> {
     if found.is_empty() { Err(unknown()) } else { Ok(found) }
 }
 
-/// The loopback address of the IP version that a file of hosts leaves out: `localhost` stands for both (RFC 6761 section
-/// 6.3), and a server may listen on either.
+/// The loopback address of the IP version that a file of hosts leaves out: `localhost` stands for both (RFC 6761
+/// section 6.3), and a server may listen on either.
 fn other_loopback(found: &[SocketAddr], port: u16) -> Option<SocketAddr> {
     let both = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
     let missing =

@@ -1,10 +1,10 @@
 //! The histogram's encoding, which HdrHistogram's tools read: HdrHistogram V2, compressed, in base64.
 //!
-//! Format: `V2` in HdrHistogram's Java source (`AbstractHistogram.encodeIntoByteBuffer`, `ZigZagEncoding`). A header, then
-//! one number for each count from the first cell to the highest in use; a negative number is a run of empty cells. It is
-//! implemented here, and tested against the `hdrhistogram` crate, because a run encodes dozens of histograms when it
-//! ends: a copy of each in another library's type doubled that time. The encoding has no exact minimum, maximum or sum:
-//! records store those beside it (`times`).
+//! Format: `V2` in HdrHistogram's Java source (`AbstractHistogram.encodeIntoByteBuffer`, `ZigZagEncoding`). A header,
+//! then one number for each count from the first cell to the highest in use; a negative number is a run of empty cells.
+//! It is implemented here, and tested against the `hdrhistogram` crate, because a run encodes dozens of histograms when
+//! it ends: a copy of each in another library's type doubled that time. The encoding has no exact minimum, maximum or
+//! sum: records store those beside it (`times`).
 
 use super::{HIGHEST, Histogram};
 use crate::counted;

@@ -34,8 +34,8 @@ impl ContainerEngine {
 
 /// The variable that names the file with podman's settings: containers.conf(5).
 const SETTINGS: &str = "CONTAINERS_CONF";
-/// Most files and processes of a build: podman lowers its own limits before it applies these, so that its caller's cannot
-/// be applied. Chosen well above what a compiler needs; not measured.
+/// Most files and processes of a build: podman lowers its own limits before it applies these, so that its caller's
+/// cannot be applied. Chosen well above what a compiler needs; not measured.
 const MAX_FILES: u64 = 20_000;
 const MAX_PROCESSES: u64 = 16_384;
 
@@ -72,8 +72,8 @@ impl Engine {
         self.kind.name()
     }
 
-    /// Writes settings for podman below `folder` if its defaults cannot work here: they raise limits that this process may
-    /// not raise, and crun refuses machines with both versions of control groups.
+    /// Writes settings for podman below `folder` if its defaults cannot work here: they raise limits that this process
+    /// may not raise, and crun refuses machines with both versions of control groups.
     pub fn with_settings(mut self, folder: &Path) -> Result<Self, LabError> {
         let is_hybrid = Path::new("/sys/fs/cgroup/unified").is_dir();
         let has_settings = match self.kind {

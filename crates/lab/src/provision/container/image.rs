@@ -101,8 +101,8 @@ impl BuiltImage {
         })
     }
 
-    /// The name or the id by which this image is removed once `newer` is built: a build that gets the name of an earlier one
-    /// leaves that one without a name. `None` if it was downloaded, or nothing has changed.
+    /// The name or the id by which this image is removed once `newer` is built: a build that gets the name of an
+    /// earlier one leaves that one without a name. `None` if it was downloaded, or nothing has changed.
     pub fn removed_as(&self, newer: &Self) -> Option<&str> {
         let tag = self.tag.as_deref()?;
         let keeps_name = self.engine == newer.engine && newer.tag.as_deref() == Some(tag);

@@ -148,8 +148,8 @@ impl Provisioner {
     /// How a server that comes as a container is run in a form; `None` for other servers, and without this form.
     ///
     /// # Errors
-    /// [`LabError::Container`] if its image is not built or its mounts do not exist; [`LabError::Command`] if the engine
-    /// does not show its files.
+    /// [`LabError::Container`] if its image is not built or its mounts do not exist; [`LabError::Command`] if the
+    /// engine does not show its files.
     pub fn image_launch(
         &self,
         server: &Manifest,
@@ -285,8 +285,8 @@ impl Provisioner {
         }
     }
 
-    /// Keeps the files of an image for this process until it ends. The caller holds the lock of builds, so that no build
-    /// holds this one.
+    /// Keeps the files of an image for this process until it ends. The caller holds the lock of builds, so that no
+    /// build holds this one.
     fn keep_files(&self, server: &Manifest) -> Result<(), LabError> {
         let mut in_use = self.images_in_use.lock().unwrap_or_else(PoisonError::into_inner);
         if !in_use.contains_key(server.build_id())
@@ -336,8 +336,8 @@ impl Provisioner {
         }
     }
 
-    /// The file or folder of a mount, which must be in the server's folder or that of the workloads, also if a link leads to
-    /// it.
+    /// The file or folder of a mount, which must be in the server's folder or that of the workloads, also if a link
+    /// leads to it.
     fn mounted(&self, server: &Manifest, from: &Path) -> Result<PathBuf, LabError> {
         for folder in [&server.folder, &self.workloads_dir] {
             let Ok(folder) = folder.canonicalize() else { continue };

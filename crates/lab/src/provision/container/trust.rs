@@ -1,7 +1,7 @@
 //! Consent to build a container: once for each content of its folder.
 //!
-//! Building runs the folder's code with access to the network, and root's engine. The list of accepted contents is a file
-//! of the state folder.
+//! Building runs the folder's code with access to the network, and root's engine. The list of accepted contents is a
+//! file of the state folder.
 
 use super::super::Provisioner;
 use super::super::digest::InputDigest;
@@ -100,8 +100,8 @@ fn about(container: &Container) -> Result<String, LabError> {
 /// Adds every file of a folder: all of it is sent to the engine.
 ///
 /// # Errors
-/// [`LabError::File`] if a file cannot be read; [`LabError::Container`] for a link that leads out of the folder, which the
-/// engine would follow: what it leads to is not part of the content.
+/// [`LabError::File`] if a file cannot be read; [`LabError::Container`] for a link that leads out of the folder, which
+/// the engine would follow: what it leads to is not part of the content.
 fn add_folder(digest: &mut InputDigest, root: &Path) -> Result<(), LabError> {
     let read = |path: &Path, source| LabError::File { action: "read", path: path.to_owned(), source };
     let real_root = root.canonicalize().map_err(|source| read(root, source))?;
