@@ -88,7 +88,11 @@ impl SampleValues {
     }
 
     fn sum(&self, of: impl Fn(f64) -> f64) -> f64 {
-        self.values.iter().map(|(value, count)| of(*value as f64) * *count as f64).sum()
+        // The sum of no floats is -0.
+        self.values
+            .iter()
+            .map(|(value, count)| of(*value as f64) * *count as f64)
+            .fold(0.0, |sum, part| sum + part)
     }
 
     /// The mean; 0 if there are none.

@@ -59,20 +59,16 @@ fn times(variant: Variant, run: &Run) -> Option<&Times> {
     }
 }
 
-/// Values with how often each occurred, and the largest.
-struct Samples {
-    values: Vec<(f64, u64)>,
-    max: f64,
-}
-
-/// In microseconds.
-fn latency_samples(histogram: &Histogram) -> Samples {
-    let values = histogram.bars().map(|(low, high, count)| ((low as f64 + high as f64) / 2e3, count));
-    Samples { values: values.collect(), max: (histogram.max().unwrap_or(0) / 1000) as f64 }
+/// In whole microseconds, as wrk records them.
+fn latency_samples(histogram: &Histogram) -> SampleValues {
+    let max_ns = histogram.max().unwrap_or(0);
+    let in_us =
+        |(low, high, count)| (if high >= max_ns { max_ns } else { u64::midpoint(low, high) } / 1000, count);
+    SampleValues::from_counted(histogram.bars().map(in_us).collect())
 }
 
 /// Responses per second of a thread, in each second of the window.
-fn thread_rates(run: &Run, threads: u32) -> Samples {
+fn thread_rates(run: &Run, threads: u32) -> SampleValues {
     let window = run.phases.window;
     let starts: Vec<u64> = run.intervals.iter().map(|interval| interval.start_ns).collect();
     let rate = |answers: u64, ns: u64| answers as f64 * 1e9 / ns as f64 / f64::from(threads.max(1));
@@ -82,28 +78,26 @@ fn thread_rates(run: &Run, threads: u32) -> Samples {
         let is_sample = interval.phase == Phase::Window && length >= MIN_SAMPLE_NS;
         is_sample.then(|| rate(answered(&interval.block), length))
     });
-    let mut values: Vec<(f64, u64)> = seconds.map(|rate| (rate.round(), 1)).collect();
+    let mut values: Vec<(u64, u64)> = seconds.map(|rate| (rate.round() as u64, 1)).collect();
     if values.is_empty() && run.window_s > 0.0 {
-        values.push((rate(answered(&run.total), (run.window_s * 1e9) as u64).round(), 1));
+        values.push((rate(answered(&run.total), (run.window_s * 1e9) as u64).round() as u64, 1));
     }
-    let max = values.iter().map(|(rate, _)| *rate).fold(0.0, f64::max);
-    Samples { values, max }
+    SampleValues::from_counted(values)
 }
 
-fn push_row(text: &mut String, name: &str, samples: &Samples, shown: fn(f64) -> String) {
-    let count: u64 = samples.values.iter().map(|(_, count)| count).sum();
-    let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
-        samples.values.iter().map(|(value, count)| of(*value) * *count as f64).sum()
-    };
-    let mean = if count > 0 { sum(&|value| value) / count as f64 } else { 0.0 };
-    let squares = sum(&|value| (value - mean).powi(2));
-    let stdev = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 };
-    let within = sum(&|value| f64::from(u8::from((value - mean).abs() <= stdev)));
+fn push_row(text: &mut String, name: &str, samples: &SampleValues, shown: fn(f64) -> String) {
+    let (count, mean, stdev) = (samples.count(), samples.mean(), samples.stdev());
+    let is_within = |value: u64| (value as f64 - mean).abs() <= stdev;
+    let within = samples.values.iter().filter(|(value, _)| is_within(*value)).map(|(_, count)| *count);
     let _ = write!(text, "    {name:<10}");
     push_column(text, &shown(mean), 8);
     push_column(text, &shown(stdev), 10);
-    push_column(text, &shown(samples.max), 9);
-    let share = if count > 0 { format!("{:.2}", within / count as f64 * 100.0) } else { "-nan".to_owned() };
+    push_column(text, &shown(samples.max() as f64), 9);
+    let share = if count > 0 {
+        format!("{:.2}", total(within) as f64 / count as f64 * 100.0)
+    } else {
+        "-nan".to_owned()
+    };
     let _ = writeln!(text, "{share:>8}%");
 }
 
@@ -206,17 +200,13 @@ fn errors(run: &Run) -> ScriptErrors {
 /// What a script's `done` is given.
 pub fn script_results(command: &WrkCommand, run: &Run) -> ScriptResults {
     let histogram = with_failures(times(command.variant, run), &run.total);
-    let in_us = histogram.bars().map(|(low, high, count)| (u64::midpoint(low, high) / 1000, count));
-    let rates = thread_rates(run, command.threads).values;
     ScriptResults {
         duration_us: (run.window_s * 1e6) as u64,
         requests: complete(run),
         bytes: run.total.bytes.received,
         errors: errors(run),
-        latency_us: SampleValues::from_counted(in_us.collect()),
-        rates: SampleValues::from_counted(
-            rates.into_iter().map(|(rate, count)| (rate as u64, count)).collect(),
-        ),
+        latency_us: latency_samples(&histogram),
+        rates: thread_rates(run, command.threads),
     }
 }
 
