@@ -7,7 +7,7 @@
 use crate::compared_metric::{ComparedMetric, NOT_COMPARED};
 use crate::metric_comparison::MetricComparison;
 use paceline_judge::Metric;
-use paceline_report::{RankedBy, Row, Standing, Table};
+use paceline_report::{RankedBy, Row, Standing, Table, means_over_rows};
 use paceline_stats::{compare_launches, holm};
 use std::collections::BTreeMap;
 
@@ -83,18 +83,10 @@ fn joint(
 
 /// The geometric mean over some rows of each launch that all of them have.
 fn launches<'a>(rows: impl Iterator<Item = &'a Row>, metric: &Metric) -> Vec<f64> {
-    let (mut sums, mut rows_seen) = (BTreeMap::<u32, (f64, usize)>::new(), 0);
-    for row in rows {
-        rows_seen += 1;
-        let observed = row.figures.get(metric).into_iter().flat_map(|figure| &figure.observed);
-        for (repeat, value) in observed.filter(|(_, value)| *value > 0.0) {
-            let (sum, count) = sums.entry(*repeat).or_default();
-            *sum += value.ln();
-            *count += 1;
-        }
-    }
-    let whole = sums.into_values().filter(|(_, count)| *count == rows_seen);
-    whole.map(|(sum, count)| (sum / count as f64).exp()).collect()
+    let observed =
+        |row: &Row| row.figures.get(metric).map(|figure| figure.observed.clone()).unwrap_or_default();
+    let rows: Vec<_> = rows.map(observed).collect();
+    means_over_rows(&rows).into_iter().map(|(_, mean)| mean).collect()
 }
 
 /// Corrects the p values of one metric over all servers.

@@ -42,6 +42,19 @@ pub struct Figure {
     pub observed: Vec<(u32, f64)>,
 }
 
+/// The geometric mean over some rows of each launch that all of them have, with the number of the launch. A row has a
+/// figure for each of its launches; one that is not above 0 is none.
+pub fn means_over_rows(rows: &[Vec<(u32, f64)>]) -> Vec<(u32, f64)> {
+    let mut sums: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
+    for (repeat, value) in rows.iter().flatten().filter(|(_, value)| *value > 0.0) {
+        let (sum, count) = sums.entry(*repeat).or_default();
+        *sum += value.ln();
+        *count += 1;
+    }
+    let whole = sums.into_iter().filter(|(_, (_, count))| *count == rows.len());
+    whole.map(|(repeat, (sum, count))| (repeat, (sum / count as f64).exp())).collect()
+}
+
 impl Figure {
     /// The figure of some observations; none without observations.
     pub fn from_observations(observations: impl IntoIterator<Item = f64>) -> Option<Self> {

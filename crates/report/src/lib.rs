@@ -32,7 +32,7 @@ mod warm_up;
 pub use balanced::{BalancedRow, BalancedTable, FaultEffect};
 pub use copies::{CopyCheck, MetricNoise};
 pub use copy_tally::{ClaimCount, CopyTally, copies_text};
-pub use figure::{ErrorBar, Figure, Figures};
+pub use figure::{ErrorBar, Figure, Figures, means_over_rows};
 pub use format::Options;
 pub use format::layout::wrap;
 pub use format::number::whole;

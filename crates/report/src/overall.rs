@@ -6,7 +6,7 @@
 //! table. The geometric mean is the only mean whose order does not depend on the reference (Fleming and Wallace, "How
 //! not to lie with statistics", *CACM*, 1986, doi 10.1145/5666.5673).
 
-use crate::figure::{Figure, set_intervals};
+use crate::figure::{Figure, means_over_rows, set_intervals};
 use crate::rank::{MIN_LAUNCHES, draws, fit_launches};
 use crate::row::Row;
 use crate::table::Table;
@@ -93,22 +93,15 @@ fn best(table: &Table, metric: &Metric) -> Option<f64> {
 
 /// The score of each launch that all of the rows have; none without one.
 fn score(server: &str, rows: &[(&Row, f64)], metric: &Metric) -> Option<Scored> {
-    let mut sums: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
-    for (row, best) in rows {
-        for (repeat, value) in &row.figures.get(metric)?.observed {
-            if *value > 0.0 {
-                let share = if metric.better == Better::Higher { value / best } else { best / value };
-                let (sum, count) = sums.entry(*repeat).or_default();
-                *sum += share.ln();
-                *count += 1;
-            }
-        }
-    }
-    let whole = sums.into_iter().filter(|(_, (_, count))| *count == rows.len());
-    let scores = whole.map(|(repeat, (sum, count))| (repeat, (sum / count as f64).exp())).collect();
+    let shares = |(row, best): &(&Row, f64)| {
+        let observed = row.figures.get(metric)?.observed.iter().filter(|(_, value)| *value > 0.0);
+        let share = |value: f64| if metric.better == Better::Higher { value / best } else { best / value };
+        Some(observed.map(|(repeat, value)| (*repeat, share(*value))).collect())
+    };
+    let shares: Vec<Vec<(u32, f64)>> = rows.iter().map(shares).collect::<Option<_>>()?;
     Some(Scored {
         server: server.to_owned(),
-        figure: Figure::by_repeat(scores)?,
+        figure: Figure::by_repeat(means_over_rows(&shares))?,
         is_steady: rows.iter().all(|(row, _)| row.is_steady()),
         at_least: rows.iter().any(|(row, _)| row.is_minimum(metric)),
     })
