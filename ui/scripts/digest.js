@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-const SOURCES = ["src", "index.html", "package.json", "package-lock.json", "vite.config.ts", "vite.plot.config.ts", "svelte.config.js"];
+const SOURCES = ["src", "public", "index.html", "package.json", "package-lock.json", "vite.config.ts", "vite.plot.config.ts", "svelte.config.js"];
 // Only types, which are not part of the built files.
 const LEFT_OUT = ["src/wire.ts"];
 

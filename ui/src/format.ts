@@ -24,6 +24,14 @@ function fitting(units: Shown[], typical: number): Shown {
   return units.find((unit) => typical >= unit.factor) ?? units[units.length - 1]!;
 }
 
+/** The price of a core-hour where the reader sets none. */
+export const PRICE = 0.04;
+
+/** The price of a core-hour in the address of a page. */
+export function priceOf(asked: string | undefined): number {
+  return Math.max(Number(asked ?? PRICE) || PRICE, 1e-9);
+}
+
 /** The unit for values of this size. `price` is that of a core-hour. */
 export function shownUnit(unit: MetricUnit, typical: number, price: number): Shown {
   switch (unit) {

@@ -1,17 +1,13 @@
 // The ranking as a picture and as a table of its own: what is copied from it.
 import type { MetricPage, RoundPage, TablePage } from "../wire";
-import { loadText, logTicks, rangeText, rate, shownUnit, significant, ticks, time, valueText } from "../format";
+import { loadText, logTicks, rangeText, rate, significant, ticks, time, valueText } from "../format";
 import { rankText, type Ranking } from "../ranking";
+import { unitOf } from "../sentence";
 import { rowImage } from "./rowimage";
 import type { Table } from "./source";
 
-function unitOf(metric: MetricPage, { ranked }: Ranking, price: number) {
-  const sorted = ranked.map((r) => r.value.estimate).sort((a, b) => a - b);
-  return shownUnit(metric.unit, sorted[Math.floor(sorted.length / 2)] ?? 1, price);
-}
-
 export function dotTable(ranking: Ranking, metric: MetricPage, price: number): Table {
-  const unit = unitOf(metric, ranking, price);
+  const unit = unitOf(metric, ranking.ranked.map((r) => r.value.estimate), price);
   const name = unit.name ? `${metric.name} (${unit.name})` : metric.name;
   return {
     columns: ["rank", "server", "language", name, "range over launches"],
@@ -20,7 +16,7 @@ export function dotTable(ranking: Ranking, metric: MetricPage, price: number): T
 }
 
 export function dotImage(page: RoundPage, table: TablePage, metric: MetricPage, ranking: Ranking, price: number): SVGSVGElement {
-  const unit = unitOf(metric, ranking, price);
+  const unit = unitOf(metric, ranking.ranked.map((r) => r.value.estimate), price);
   const values = ranking.ranked.map((r) => r.value);
   const highest = Math.max(...values.map((v) => v.high), 0) || 1;
   const lowest = Math.min(...values.map((v) => v.low));

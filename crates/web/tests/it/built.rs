@@ -11,8 +11,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What the built files are made from; `ui/scripts/digest.js` has the same list.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "src",
+    "public",
     "index.html",
     "package.json",
     "package-lock.json",
