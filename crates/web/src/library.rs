@@ -7,8 +7,8 @@ use crate::WebError;
 use crate::content::ResponseContent;
 use crate::export;
 use crate::page::{
-    AnswerSearch, ComparedRound, IndexPage, OverallPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound,
-    TimelinePage, TimelineRound, rounds_to_read,
+    AnswerSearch, ComparedRound, IndexPage, MAX_TRIALS, OverallPage, Records, RoundEntry, RoundPage,
+    ThenPage, ThenRound, TimelinePage, TimelineRound, rounds_to_read,
 };
 use paceline_record::slim::OmittedPart;
 use paceline_record::{Round, Run, Trial, map_parallel};
@@ -22,15 +22,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 const ROUNDS_KEPT: usize = 6;
 const TRIALS_KEPT: usize = 10_000;
 
-/// Rounds in which a server is looked for, and how many trials they have together at most.
+/// Rounds in which a server is looked for.
 const TIMELINE_ROUNDS: usize = 24;
-const TIMELINE_TRIALS: u64 = 12_000;
+
+/// A page, and the rounds that it was made of.
+type PageOfRounds = (Vec<RoundEntry>, Arc<ResponseContent>);
 
 /// Kept results to be shown.
 pub struct Library {
     origin: LibrarySource,
     kept: Mutex<VecDeque<Arc<ReadRound>>>,
-    answers: Mutex<Option<(Vec<RoundEntry>, Arc<ResponseContent>)>>,
+    answers: Mutex<Option<PageOfRounds>>,
+    /// The time line of each server that was asked for.
+    timelines: Mutex<BTreeMap<String, PageOfRounds>>,
     /// A lock for each round that is being read, so that two visitors do not read it twice.
     reading: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
 }
@@ -135,7 +139,13 @@ impl Library {
     }
 
     fn new(origin: LibrarySource) -> Self {
-        Self { origin, kept: Mutex::default(), answers: Mutex::default(), reading: Mutex::default() }
+        Self {
+            origin,
+            kept: Mutex::default(),
+            answers: Mutex::default(),
+            timelines: Mutex::default(),
+            reading: Mutex::default(),
+        }
     }
 
     /// Where the results are, for people.
@@ -200,20 +210,36 @@ impl Library {
         Ok(content)
     }
 
-    /// A server over the measured rounds.
+    /// A server over the measured rounds, which is computed again only when they change.
     ///
     /// # Errors
     /// [`WebError::NotFound`] when none of them has it, or what is wrong with the list of rounds.
-    pub fn timeline(&self, server: &str) -> Result<TimelinePage, WebError> {
-        let index = self.index()?;
-        let measured: Vec<&RoundEntry> = index.rounds.iter().filter(|round| !round.imported).collect();
+    pub fn timeline(&self, server: &str) -> Result<Arc<ResponseContent>, WebError> {
+        let rounds = self.index()?.rounds.into_iter();
+        let measured: Vec<RoundEntry> = rounds.filter(|round| !round.imported).collect();
+        let kept = || self.timelines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, content)) = kept().get(server)
+            && *of == measured
+        {
+            return Ok(content.clone());
+        }
+        let (page, is_whole) = self.timeline_of(server, &measured)?;
+        let content = Arc::new(ResponseContent::json(&page)?);
+        // A round that could not be read may be readable later.
+        if is_whole {
+            kept().insert(server.to_owned(), (measured, content.clone()));
+        }
+        Ok(content)
+    }
+
+    /// The time line of a server, and whether every round of it could be read.
+    fn timeline_of(&self, server: &str, measured: &[RoundEntry]) -> Result<(TimelinePage, bool), WebError> {
         let mut trials = 0;
-        let fits = |round: &&&RoundEntry| {
+        let fits = |round: &&RoundEntry| {
             trials += u64::from(round.planned);
-            trials <= TIMELINE_TRIALS
+            trials <= MAX_TRIALS
         };
-        let newest: Vec<&RoundEntry> =
-            measured.iter().take(TIMELINE_ROUNDS).take_while(fits).copied().collect();
+        let newest: Vec<&RoundEntry> = measured.iter().take(TIMELINE_ROUNDS).take_while(fits).collect();
         let read: Vec<Arc<ReadRound>> =
             newest.iter().rev().filter_map(|round| self.read(&round.id).ok()).collect();
         let rounds: Vec<TimelineRound<'_>> = read
@@ -224,8 +250,9 @@ impl Library {
                 trials: &read.records.trials,
             })
             .collect();
-        TimelinePage::new(server, &rounds, measured.len() - read.len())
-            .ok_or_else(|| WebError::NotFound { kind: "server", id: server.to_owned() })
+        let page = TimelinePage::new(server, &rounds, measured.len() - read.len());
+        let page = page.ok_or_else(|| WebError::NotFound { kind: "server", id: server.to_owned() })?;
+        Ok((page, read.len() == newest.len()))
     }
 
     /// The published figures beside those of the newest round of each plan.

@@ -259,7 +259,7 @@ async fn timeline(
     headers: HeaderMap,
     Path(server): Path<String>,
 ) -> Response<Body> {
-    page(&state, &headers, move |library| library.timeline(&server)).await
+    content(&state, &headers, move |library| library.timeline(&server)).await
 }
 
 async fn round(

@@ -17,7 +17,8 @@ mod ties;
 mod timeline;
 
 pub use answers::{
-    Answer, AnswerDecision, AnswerRow, AnswerSearch, AnswersPage, PlanHistory, PlanPoint, rounds_to_read,
+    Answer, AnswerDecision, AnswerRow, AnswerSearch, AnswersPage, MAX_TRIALS, PlanHistory, PlanPoint,
+    rounds_to_read,
 };
 pub use compare::{ComparePage, CompareRow, ComparedRound, Finding, JointRow, PairValue, Ratio, Side};
 pub use explanation::Explanation;

@@ -103,6 +103,8 @@ fn a_server_has_a_line_for_each_load_with_its_rounds_in_order() {
         assert_eq!(points[0]["changes"], serde_json::json!({}), "the first point is compared with nothing");
         assert!(points.iter().skip(1).all(|point| point["changes"] != serde_json::json!({})), "{line:.400}");
     }
+    assert_eq!(page(address, "/api/servers/java-netty"), line, "the kept page");
+    assert_ne!(page(address, "/api/servers/go-nethttp")["server"], line["server"]);
     assert_eq!(get(address, "/api/servers/none").0, 404);
 }
 
