@@ -43,12 +43,26 @@ pub enum ConnectionFailure {
     /// The server ended the connection with ENHANCE_YOUR_CALM after requests on it had been cancelled, as it must treat
     /// rapid resets (CVE-2023-44487).
     GoAwayAfterCancels,
-    /// The server ended one request with an error code (RST_STREAM).
+    /// The server ended one request with an error code (RST_STREAM, in QUIC RESET_STREAM).
     StreamReset,
     /// The server handed a request back unprocessed too often (REFUSED_STREAM, GOAWAY).
     Refused,
-    /// An HTTP/2 response that breaks the rules: its request failed, its connection did not.
+    /// An HTTP/2 or HTTP/3 response that breaks the rules: its request failed, its connection did not.
     MalformedResponse,
+    /// No QUIC server answered within the limit.
+    NoQuic,
+    /// The server speaks no version of QUIC that Paceline does.
+    QuicVersion,
+    /// The received packets break the rules of QUIC.
+    Quic,
+    /// The server ended a QUIC connection with an error code.
+    QuicClosed,
+    /// The server no longer knows a QUIC connection, as after a restart (a stateless reset).
+    QuicReset,
+    /// No packet came for longer than the idle timeout of a QUIC connection, with requests in flight.
+    QuicTimeout,
+    /// The received bytes break the rules of HTTP/3.
+    Http3,
     /// The received bytes are not HTTP.
     Protocol,
     /// Bytes were received that no request had asked for.
@@ -71,9 +85,20 @@ impl ConnectionFailure {
     /// Whether the server broke the rules of the protocol: further input on that connection cannot be trusted.
     pub fn breaks_rules(self) -> bool {
         use ConnectionFailure::{
-            Flood, Http2, MalformedResponse, NotHttp2, Protocol, SuspectFraming, Unsolicited,
+            Flood, Http2, Http3, MalformedResponse, NotHttp2, Protocol, Quic, SuspectFraming, Unsolicited,
         };
-        matches!(self, Protocol | SuspectFraming | Unsolicited | NotHttp2 | Http2 | Flood | MalformedResponse)
+        matches!(
+            self,
+            Protocol
+                | SuspectFraming
+                | Unsolicited
+                | NotHttp2
+                | Http2
+                | Flood
+                | MalformedResponse
+                | Quic
+                | Http3
+        )
     }
 
     /// Whether this machine ran out of a resource, which is not the server's fault.
@@ -113,9 +138,18 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::GoAwayAfterCancels => {
                 "the server ended the connection by GOAWAY because requests that timed out were cancelled"
             }
-            ConnectionFailure::StreamReset => "the server reset the stream of a request by RST_STREAM",
+            ConnectionFailure::StreamReset => "the server reset the stream of a request",
             ConnectionFailure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",
-            ConnectionFailure::MalformedResponse => "malformed HTTP/2 response",
+            ConnectionFailure::MalformedResponse => "malformed response",
+            ConnectionFailure::NoQuic => {
+                "no answer over UDP: no server speaks HTTP/3 on this port, or UDP does not arrive"
+            }
+            ConnectionFailure::QuicVersion => "the server speaks no version of QUIC that Paceline does (version 1)",
+            ConnectionFailure::Quic => "the server violated QUIC",
+            ConnectionFailure::QuicClosed => "the server ended the QUIC connection with an error",
+            ConnectionFailure::QuicReset => "the server no longer knew the QUIC connection (a stateless reset)",
+            ConnectionFailure::QuicTimeout => "no packet from the server within the idle timeout of QUIC",
+            ConnectionFailure::Http3 => "the server violated HTTP/3",
             ConnectionFailure::Protocol => "the response is not HTTP",
             ConnectionFailure::HeadTooLong => "a response has more headers than Paceline reads",
             ConnectionFailure::NoEnd => {

@@ -7,8 +7,9 @@
 use crate::arrivals::{SampledIntervals, since_epoch};
 use crate::h1::Http1;
 use crate::h2::Http2;
+use crate::h3::Http3;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker, settling_nap};
-use crate::kernel::{Epoll, KernelClock, own_descriptor_table, sharpen_timers};
+use crate::kernel::{Datagrams, Epoll, KernelClock, own_descriptor_table, sharpen_timers};
 use crate::outcome::ThreadOutcome;
 use crate::scripted::Scripted;
 use crate::session::Sessions;
@@ -206,9 +207,30 @@ fn work(
             source,
         })?;
     }
+    let outcome = drive_over_transport(settings, worker, &mut recorder, gate, observer)?;
+    gate.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
+    finish.succeed();
+    Ok(outcome)
+}
+
+/// Drives a worker over the transport of the job.
+fn drive_over_transport(
+    settings: &Settings,
+    worker: u32,
+    recorder: &mut Recorder,
+    gate: &SharedRunState<'_>,
+    observer: &dyn Observer,
+) -> Result<ThreadOutcome, EngineError> {
+    if settings.job.protocol == Protocol::Http3 {
+        let transport = Datagrams::new(settings, worker)?;
+        return match settings.requests.sessions() {
+            None => drive::<_, Http3>(settings, worker, transport, recorder, gate, observer),
+            Some(_) => drive::<_, Http3<Sessions>>(settings, worker, transport, recorder, gate, observer),
+        };
+    }
     let transport = Epoll::new(settings, worker)?;
-    let outcome = match &settings.tls {
-        None => drive_with_protocol(settings, worker, transport, &mut recorder, gate, observer),
+    match &settings.tls {
+        None => drive_with_protocol(settings, worker, transport, recorder, gate, observer),
         Some(tls) => {
             let transport = TlsTransport::new(
                 tls,
@@ -217,15 +239,12 @@ fn work(
                 KernelClock,
                 transport,
             );
-            drive_with_protocol(settings, worker, transport, &mut recorder, gate, observer)
+            drive_with_protocol(settings, worker, transport, recorder, gate, observer)
         }
-    }?;
-    gate.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
-    finish.succeed();
-    Ok(outcome)
+    }
 }
 
-/// Drives a worker with the protocol of the job.
+/// Drives a worker with the protocol of the job, over a transport of streams.
 fn drive_with_protocol<T: Transport>(
     settings: &Settings,
     worker: u32,
@@ -242,6 +261,9 @@ fn drive_with_protocol<T: Transport>(
         (Protocol::Http10 | Protocol::Http11, Some(_)) => drive::<T, Http1<Sessions>>,
         (Protocol::Http2, None) => drive::<T, Http2>,
         (Protocol::Http2, Some(_)) => drive::<T, Http2<Sessions>>,
+        (Protocol::Http3, _) => {
+            return Err(EngineError::Settings("HTTP/3 needs datagrams; this is a bug in Paceline"));
+        }
     };
     drive(settings, worker, transport, recorder, gate, observer)
 }

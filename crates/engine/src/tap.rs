@@ -5,13 +5,14 @@
 
 use crate::h1::Http1;
 use crate::h2::Http2;
+use crate::h3::Http3;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
-use crate::kernel::{Epoll, KernelClock};
+use crate::kernel::{Datagrams, Epoll, KernelClock};
 use crate::session::Sessions;
 use crate::tls::{TlsOutcome, TlsTransport};
 use crate::{
-    Clock, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, ThreadOutcome, Transport,
-    WaitLimit,
+    Clock, Direction, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, ThreadOutcome,
+    Transport, WaitLimit,
 };
 use paceline_job::Protocol;
 use std::cell::{Cell, RefCell};
@@ -43,6 +44,15 @@ pub enum TapEventKind {
     Sent(Vec<u8>),
     /// These bytes were received.
     Received(Vec<u8>),
+    /// A stream of a QUIC connection carried these bytes.
+    Stream {
+        /// Where they went.
+        direction: Direction,
+        /// The id of the stream (RFC 9000 §2.1).
+        id: u64,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
     /// The server closed its side.
     Ended,
 }
@@ -52,11 +62,22 @@ struct Tap<'t, T> {
     inner: T,
     events: &'t RefCell<Vec<TapEvent>>,
     noted_bytes: usize,
+    /// Over QUIC: whether the connection is made, which its first stream shows.
+    is_made: bool,
+    /// When the last attempt to connect began.
+    began: Nanos,
 }
 
-impl<T: Transport> Tap<'_, T> {
+impl<'t, T: Transport> Tap<'t, T> {
+    fn new(inner: T, events: &'t RefCell<Vec<TapEvent>>) -> Self {
+        Self { inner, events, noted_bytes: 0, is_made: false, began: Nanos::ZERO }
+    }
+
     fn note(&mut self, at: Nanos, kind: TapEventKind) {
-        if let TapEventKind::Sent(bytes) | TapEventKind::Received(bytes) = &kind {
+        if let TapEventKind::Sent(bytes)
+        | TapEventKind::Received(bytes)
+        | TapEventKind::Stream { bytes, .. } = &kind
+        {
             self.noted_bytes += bytes.len();
         }
         if self.noted_bytes <= MAX_NOTED {
@@ -66,7 +87,7 @@ impl<T: Transport> Tap<'_, T> {
 
     /// Notes that a connection was made, if an attempt is done.
     fn attempted(&mut self, slot: Slot, progress: IoProgress) -> IoProgress {
-        if progress == IoProgress::Done {
+        if progress == IoProgress::Done && !T::HAS_DATAGRAMS {
             let handshake_began = self.inner.handshake_began(slot);
             self.note(KernelClock.now(), TapEventKind::Connected { handshake_began });
         }
@@ -75,8 +96,12 @@ impl<T: Transport> Tap<'_, T> {
 }
 
 impl<T: Transport> Transport for Tap<'_, T> {
+    const HAS_DATAGRAMS: bool = T::HAS_DATAGRAMS;
+    const NOTES_STREAMS: bool = T::HAS_DATAGRAMS;
+
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
-        self.note(KernelClock.now(), TapEventKind::Connecting);
+        (self.began, self.is_made) = (KernelClock.now(), false);
+        self.note(self.began, TapEventKind::Connecting);
         let progress = self.inner.connect(slot)?;
         Ok(self.attempted(slot, progress))
     }
@@ -104,12 +129,31 @@ impl<T: Transport> Transport for Tap<'_, T> {
 
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.receive(slot, buffer)?;
+        if T::HAS_DATAGRAMS {
+            return Ok(count);
+        }
         let kind = match count {
             0 => TapEventKind::Ended,
             _ => TapEventKind::Received(buffer[..count].to_vec()),
         };
         self.note(KernelClock.now(), kind);
         Ok(count)
+    }
+
+    fn send_datagrams(&mut self, slot: Slot, bytes: &[u8], segment: usize) -> io::Result<()> {
+        self.inner.send_datagrams(slot, bytes, segment)
+    }
+
+    fn segment(&self) -> usize {
+        self.inner.segment()
+    }
+
+    fn note_stream(&mut self, _: Slot, direction: Direction, id: u64, bytes: &[u8]) {
+        let at = KernelClock.now();
+        if !std::mem::replace(&mut self.is_made, true) {
+            self.note(at, TapEventKind::Connected { handshake_began: Some(self.began) });
+        }
+        self.note(at, TapEventKind::Stream { direction, id, bytes: bytes.to_vec() });
     }
 
     fn received_at(&self) -> Option<Nanos> {
@@ -171,13 +215,16 @@ impl RunControl for LoneWorker {
 pub fn run_tapped(settings: &Settings) -> Result<(ThreadOutcome, Vec<TapEvent>), EngineError> {
     settings.check()?;
     let events = RefCell::new(Vec::new());
-    let epoll = Epoll::new(settings, 0)?;
     let outcome = match &settings.tls {
-        None => drive(settings, Tap { inner: epoll, events: &events, noted_bytes: 0 }),
+        _ if settings.job.protocol == Protocol::Http3 => {
+            let datagrams = Datagrams::new(settings, 0)?;
+            drive_as::<_, Http3<Sessions>>(settings, Tap::new(datagrams, &events))
+        }
+        None => drive(settings, Tap::new(Epoll::new(settings, 0)?, &events)),
         Some(tls) => {
-            let protocol = settings.job.protocol;
+            let (protocol, epoll) = (settings.job.protocol, Epoll::new(settings, 0)?);
             let inner = TlsTransport::new(tls, protocol, settings.job.connections, KernelClock, epoll);
-            drive(settings, Tap { inner, events: &events, noted_bytes: 0 })
+            drive(settings, Tap::new(inner, &events))
         }
     }?;
     Ok((outcome, events.into_inner()))
@@ -187,6 +234,7 @@ fn drive<T: Transport>(settings: &Settings, transport: T) -> Result<ThreadOutcom
     match settings.job.protocol {
         Protocol::Http10 | Protocol::Http11 => drive_as::<T, Http1<Sessions>>(settings, transport),
         Protocol::Http2 => drive_as::<T, Http2<Sessions>>(settings, transport),
+        Protocol::Http3 => Err(EngineError::Settings("HTTP/3 needs datagrams; this is a bug in Paceline")),
     }
 }
 

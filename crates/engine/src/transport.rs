@@ -50,8 +50,23 @@ pub struct Readiness {
     pub hangup: bool,
 }
 
+/// A direction of bytes, as seen from Paceline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the server.
+    Sent,
+    /// From the server.
+    Received,
+}
+
 /// Moves bytes for the slots of one worker. Only [`Transport::wait`] blocks.
 pub trait Transport {
+    /// Whether it moves datagrams: a read returns some of them, and only an empty socket ends reading.
+    const HAS_DATAGRAMS: bool = false;
+
+    /// Whether it notes the streams that it carries encrypted ([`Transport::note_stream`]).
+    const NOTES_STREAMS: bool = false;
+
     /// Starts to connect a slot that is closed.
     ///
     /// # Errors
@@ -86,6 +101,23 @@ pub trait Transport {
     /// # Errors
     /// `WouldBlock` when there are no bytes; any other error means that the connection is broken.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Sends datagrams of `segment` bytes each, of which only the last may be shorter: all of them, or none.
+    ///
+    /// # Errors
+    /// As [`Transport::send`]; always on a transport that does not move datagrams.
+    fn send_datagrams(&mut self, _slot: Slot, _bytes: &[u8], _segment: usize) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The length of each datagram of the last [`Transport::receive`], of which only the last may be shorter.
+    fn segment(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Notes bytes of a stream of the slot, which the transport itself carries encrypted: `--debug` shows them.
+    #[inline]
+    fn note_stream(&mut self, _slot: Slot, _direction: Direction, _stream: u64, _bytes: &[u8]) {}
 
     /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none if
     /// timestamps are not enabled or not known.

@@ -15,6 +15,7 @@ mod compile;
 mod events;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 mod message;
 mod peer;
 mod placeholder;

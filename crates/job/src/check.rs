@@ -118,6 +118,15 @@ pub enum JobProblem {
     /// A proxy cannot carry HTTP/2 without TLS.
     #[error("--proxy cannot be combined with --http 2 for an http:// URL: use https://, or HTTP/1.1")]
     ProxyWithHttp2,
+    /// HTTP/3 exists only over QUIC, which contains TLS.
+    #[error("--http 3 needs an https:// URL: HTTP/3 is always encrypted")]
+    Http3WithoutTls,
+    /// HTTP/3 over what carries only streams of bytes.
+    #[error("--http 3 cannot be combined with {with}, which does not carry UDP: remove one of the two")]
+    Http3Without {
+        /// The setting that it excludes.
+        with: &'static str,
+    },
     /// A stream that is also compared with an expected body.
     #[error("a stream cannot be combined with an expected body: its events are checked as they come")]
     StreamWithBody,
@@ -171,12 +180,26 @@ impl Job {
         .into_iter()
         .filter_map(|(is_wrong, problem)| is_wrong.then_some(problem))
         .collect();
+        problems.extend(self.http3_problem());
         problems.extend(self.users_problem());
         problems.extend(self.stream_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
         if problems.is_empty() { Ok(()) } else { Err(JobError(problems)) }
+    }
+
+    /// The first setting that excludes HTTP/3.
+    fn http3_problem(&self) -> Option<JobProblem> {
+        if self.protocol != Protocol::Http3 {
+            return None;
+        }
+        let (is_tcp_only, proxied) = (self.unix_socket.is_some(), self.proxy.is_some());
+        let excluded = [(is_tcp_only, "--unix-socket"), (proxied, "--proxy")];
+        match excluded.into_iter().find(|(is_set, _)| *is_set) {
+            Some((_, with)) => Some(JobProblem::Http3Without { with }),
+            None => (self.url.scheme == Scheme::Http).then_some(JobProblem::Http3WithoutTls),
+        }
     }
 
     fn names_addresses(&self) -> bool {
@@ -191,7 +214,7 @@ impl Job {
             (self.has_sessions(), "a session (--mix)"),
         ];
         let conflicts = [
-            (self.depth > 1 && self.protocol != Protocol::Http2, "--pipeline"),
+            (self.depth > 1 && !self.protocol.has_streams(), "--pipeline"),
             (!self.keep_alive, "--no-keepalive"),
             (self.requests_per_connection.is_some(), "--requests-per-connection"),
             (self.think.is_some(), "--think"),
@@ -203,7 +226,7 @@ impl Job {
 
     /// The first problem with streams.
     fn stream_problem(&self) -> Option<JobProblem> {
-        let is_pipelined = self.depth > 1 && self.protocol != Protocol::Http2;
+        let is_pipelined = self.depth > 1 && !self.protocol.has_streams();
         self.requests.iter().find_map(|request| match &request.stream {
             Some(_) if request.expect_body.is_some() => Some(JobProblem::StreamWithBody),
             Some(_) if is_pipelined => Some(JobProblem::StreamsPipelined),

@@ -255,15 +255,28 @@ pub enum Protocol {
     #[serde(rename = "http/2")]
     #[cfg_attr(feature = "clap", value(name = "2"))]
     Http2,
+    /// HTTP/3: over QUIC, for https:// URLs
+    #[serde(rename = "http/3")]
+    #[cfg_attr(feature = "clap", value(name = "3"))]
+    Http3,
 }
 
 impl Protocol {
+    /// Whether a connection carries many requests at once, whose responses may come in any order.
+    pub fn has_streams(self) -> bool {
+        match self {
+            Protocol::Http10 | Protocol::Http11 => false,
+            Protocol::Http2 | Protocol::Http3 => true,
+        }
+    }
+
     /// The name in records and reports.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Http10 => "http/1.0",
             Protocol::Http11 => "http/1.1",
             Protocol::Http2 => "http/2",
+            Protocol::Http3 => "http/3",
         }
     }
 }

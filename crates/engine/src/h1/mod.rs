@@ -415,7 +415,7 @@ fn not_http(error: ProtocolError) -> ProtocolFault {
         ProtocolError::HeadTooLarge { .. } => ConnectionFailure::HeadTooLong,
         _ => ConnectionFailure::Protocol,
     };
-    ProtocolFault { failure, detail: Some(error.to_string()) }
+    ProtocolFault { failure, detail: Some(error.to_string()), is_end: false }
 }
 
 /// The last bytes of a request.
@@ -457,7 +457,7 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
         settings.job.depth
     }
 
-    fn open<T: Transport>(&mut self, _: Slot, _: &mut T) -> io::Result<IoProgress> {
+    fn open<T: Transport>(&mut self, _: Slot, _: Nanos, _: &mut T) -> io::Result<IoProgress> {
         Ok(IoProgress::Done)
     }
 
@@ -509,6 +509,7 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
+        _: Nanos,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {

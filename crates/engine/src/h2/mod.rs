@@ -129,7 +129,7 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         settings.job.depth.min(1 << 14).next_power_of_two() * 2
     }
 
-    fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<IoProgress> {
+    fn open<T: Transport>(&mut self, slot: Slot, _: Nanos, transport: &mut T) -> io::Result<IoProgress> {
         self.state.connections[slot as usize].open();
         self.state.connections[slot as usize].flush(slot, transport)?;
         Ok(IoProgress::Pending)
@@ -197,6 +197,7 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
+        _: Nanos,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {

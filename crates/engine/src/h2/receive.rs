@@ -100,7 +100,7 @@ pub(super) fn fault(error: &Http2Error) -> ProtocolFault {
         Http2Error::FieldBlockTooLong { .. } => ConnectionFailure::HeadTooLong,
         _ => ConnectionFailure::Http2,
     };
-    ProtocolFault { failure, detail: Some(error.to_string()) }
+    ProtocolFault { failure, detail: Some(error.to_string()), is_end: false }
 }
 
 impl<S: Scenario> Http2State<S> {

@@ -1,7 +1,7 @@
 //! Defines the protocol as an interface: only the methods that the loop needs.
 //!
 //! The loop handles connections and exchanges. A protocol defines how an exchange becomes bytes, which bytes end which
-//! exchange, and how many a connection can take at a time: [`crate::h1`] and [`crate::h2`]. The loop is compiled for
+//! exchange, and how many a connection can take at a time: [`crate::h1`], [`crate::h2`] and [`crate::h3`]. The loop is compiled for
 //! each of them. A protocol reads no clock and does not decide about connections: it reports events, and the loop acts
 //! on them.
 
@@ -9,6 +9,7 @@ use super::exchange::ExchangeIndex;
 use super::request_tracker::{SendTimes, Tracker};
 use super::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
+use crate::tls::TlsOutcome;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use std::io;
 
@@ -33,19 +34,21 @@ pub enum CancelOutcome {
     Connection(ConnectionFailure),
 }
 
-/// A violation of the protocol by the server: the connection cannot be used any more.
+/// A violation of the protocol by the server, or the end of the connection by it: it cannot be used any more.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProtocolFault {
     /// Its kind.
     pub failure: ConnectionFailure,
     /// Its details.
     pub detail: Option<String>,
+    /// Whether the server ended the connection; otherwise Paceline does, because of the violation.
+    pub is_end: bool,
 }
 
 impl ProtocolFault {
     /// A fault without further details.
     pub(crate) fn from_failure(failure: ConnectionFailure) -> Self {
-        Self { failure, detail: None }
+        Self { failure, detail: None, is_end: false }
     }
 }
 
@@ -65,10 +68,21 @@ pub trait ProtocolHandler {
     ///
     /// # Errors
     /// The errors of sending.
-    fn open<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<IoProgress>;
+    fn open<T: Transport>(&mut self, slot: Slot, now: Nanos, transport: &mut T) -> io::Result<IoProgress>;
 
     /// Whether that reply has come.
     fn is_ready(&self, slot: Slot) -> bool;
+
+    /// When the handshake of the protocol began, if it has one that counts as TLS's: before that the connection was
+    /// being made.
+    fn handshake_began(&self, _slot: Slot) -> Option<Nanos> {
+        None
+    }
+
+    /// Why a connection is not ready after the limit for making it.
+    fn slow_to_begin(&self, _slot: Slot) -> ConnectionFailure {
+        ConnectionFailure::NoSettings
+    }
 
     /// The number of further exchanges that a connection can take, with `live` in flight.
     fn room(&self, slot: Slot, live: u16) -> u16;
@@ -107,9 +121,37 @@ pub trait ProtocolHandler {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
+        now: Nanos,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress>;
+
+    /// When the protocol next has to act without an event; [`Nanos::NEVER`] if it has no timers.
+    #[inline]
+    fn next_alarm(&self) -> Nanos {
+        Nanos::NEVER
+    }
+
+    /// Takes a connection on which the protocol has to act: a timer has run out, or it has held output back, to send it
+    /// together with requests. None if there is no further one.
+    #[inline]
+    fn take_due(&mut self, _now: Nanos) -> Option<Slot> {
+        None
+    }
+
+    /// Acts on a connection that is due, and reports as [`ProtocolHandler::receive`] does.
+    ///
+    /// # Errors
+    /// A [`ProtocolFault`] of the server.
+    fn advance<T: Transport>(
+        &mut self,
+        _slot: Slot,
+        _now: Nanos,
+        _tracker: &mut Tracker<'_>,
+        _transport: &mut T,
+    ) -> Result<Flow, ProtocolFault> {
+        Ok(Flow::Keep)
+    }
 
     /// Since when bytes have waited for room in the socket; none if no bytes wait.
     fn unsent_since(&self, slot: Slot) -> Option<Nanos>;
@@ -144,6 +186,10 @@ pub trait ProtocolHandler {
         transport: &mut T,
     ) -> Flow;
 
+    /// The connection will be closed: tells the server, if the transport does not.
+    #[inline]
+    fn say_goodbye<T: Transport>(&mut self, _slot: Slot, _now: Nanos, _transport: &mut T) {}
+
     /// The connection is closed, and its exchanges have ended.
     fn close(&mut self, slot: Slot);
 
@@ -153,6 +199,16 @@ pub trait ProtocolHandler {
     /// The lowest limit of exchanges in flight that a server announced, if it is below the requested one.
     fn stream_limit(&self) -> Option<u32> {
         None
+    }
+
+    /// The results of TLS so far, if the protocol contains it.
+    fn tls_outcome(&self) -> Option<&TlsOutcome> {
+        None
+    }
+
+    /// Whether the server may still refuse a connection that is made: see [`Transport::refusal_may_follow`].
+    fn refusal_may_follow(&self) -> bool {
+        false
     }
 
     /// The scenario.

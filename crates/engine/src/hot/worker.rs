@@ -161,7 +161,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
 
     /// Returns the outcome. The recorder is emptied.
     pub fn into_outcome(self) -> ThreadOutcome {
-        let (mut tracker, pool, transport, protocol) = self.traffic.into_parts();
+        let tls = self.traffic.tls_outcome().cloned();
+        let (mut tracker, pool, _transport, protocol) = self.traffic.into_parts();
         let noted_sends = tracker.recorder().take_noted();
         let carried = Carried { outstanding: self.carried, ended: tracker.recorder().carried() };
         let (sums, intervals, interval) = tracker.recorder().finish();
@@ -184,7 +185,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             spun: self.spun,
             backlog: self.backlog,
             spans: self.spans,
-            tls: transport.tls_outcome().cloned(),
+            tls,
             wrong_bodies,
             sessions_completed: scenario.completed,
             session_times: scenario.times,
@@ -300,8 +301,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         // A thread that gets no CPU time before the limit makes its first attempts nevertheless.
         let late = pool.attempts() > 0 && now.since(self.spans.start) >= self.settings.job.connect_timeout;
         let hopeless = pool.failed() >= MIN_ATTEMPTS.max(2 * u64::from(pool.count()));
-        let settled = !self.traffic.transport().refusal_may_follow()
-            || now.since(self.traffic.last_progress()) >= REFUSAL_AWAITED;
+        let settled =
+            !self.traffic.refusal_may_follow() || now.since(self.traffic.last_progress()) >= REFUSAL_AWAITED;
         all && settled || late || pool.open() == 0 && hopeless
     }
 
@@ -310,7 +311,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let pool = self.traffic.pool();
         let last = pool.counts().failures.last();
         let failure = last.map_or_else(|| self.slow_to_connect(pool), |(failure, _)| *failure);
-        let detailed = self.traffic.transport().tls_outcome().map(|tls| failure.with_details(tls));
+        let detailed = self.traffic.tls_outcome().map(|tls| failure.with_details(tls));
         EngineError::Unreachable {
             address: self.settings.address.clone(),
             protocol: self.settings.job.protocol,
@@ -325,8 +326,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     fn slow_to_connect(&self, pool: &Pool) -> ConnectionFailure {
         let shakes_hands = |slot: Slot| self.traffic.transport().handshake_began(slot).is_some();
         let mut slots = 0..pool.count();
-        if slots.clone().any(|slot| pool.state(slot) == ConnectionState::Greeting) {
-            ConnectionFailure::NoSettings
+        let greeting = |slot: &Slot| pool.state(*slot) == ConnectionState::Greeting;
+        if let Some(slot) = slots.clone().find(greeting) {
+            self.traffic.slow_to_begin(slot)
         } else if slots.clone().any(|slot| self.traffic.transport().awaits_tunnel(slot)) {
             ConnectionFailure::Tls(TlsFault::SilentProxy)
         } else if slots.any(shakes_hands) {

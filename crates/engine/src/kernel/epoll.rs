@@ -5,7 +5,7 @@
 //! connections: errors from the kernel are reported to the worker.
 
 use super::address::RawAddress;
-use super::socket::{KernelSocket, check};
+use super::socket::{KernelSocket, SocketKind, check};
 use super::timestamps::ReceiveTimestamps;
 use crate::{EngineError, IoProgress, Nanos, Readiness, Settings, Slot, Timestamps, Transport, WaitLimit};
 use std::io;
@@ -26,6 +26,7 @@ const HANGUP: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 pub struct Epoll {
     epoll: OwnedFd,
     peer: RawAddress,
+    kind: SocketKind,
     sockets: Vec<Option<KernelSocket>>,
     events: Vec<libc::epoll_event>,
     /// Local addresses over which the connections of all workers are distributed.
@@ -46,6 +47,11 @@ impl Epoll {
     /// # Errors
     /// [`EngineError::Kernel`] when no epoll can be opened: out of descriptors.
     pub fn new(settings: &Settings, worker: u32) -> Result<Self, EngineError> {
+        Self::with_kind(settings, worker, SocketKind::Stream)
+    }
+
+    /// The same with sockets of a kind.
+    pub(super) fn with_kind(settings: &Settings, worker: u32, kind: SocketKind) -> Result<Self, EngineError> {
         // SAFETY: epoll_create1 takes a number only.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
             .map_err(|source| EngineError::Kernel { what: "create an epoll instance", source })?;
@@ -55,6 +61,7 @@ impl Epoll {
         Ok(Self {
             epoll,
             peer: RawAddress::from_address(settings.address_of(worker)),
+            kind,
             sockets: (0..settings.connections_of(worker)).map(|_| None).collect(),
             events,
             sources: Arc::clone(&settings.sources),
@@ -65,8 +72,17 @@ impl Epoll {
         })
     }
 
-    fn socket(&self, slot: Slot) -> io::Result<&KernelSocket> {
+    pub(super) fn socket(&self, slot: Slot) -> io::Result<&KernelSocket> {
         self.sockets[slot as usize].as_ref().ok_or_else(not_connected)
+    }
+
+    /// The socket of a slot, and the timestamps of reads if they are enabled.
+    pub(super) fn socket_and_stamps(
+        &mut self,
+        slot: Slot,
+    ) -> io::Result<(&KernelSocket, Option<&mut ReceiveTimestamps>)> {
+        let socket = self.sockets[slot as usize].as_ref().ok_or_else(not_connected)?;
+        Ok((socket, self.stamps.as_mut()))
     }
 
     /// The local address of a slot, if addresses were given: cyclically over the connections of all workers, which were
@@ -121,7 +137,7 @@ impl Epoll {
 
 impl Transport for Epoll {
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
-        let socket = KernelSocket::open(&self.peer)?;
+        let socket = KernelSocket::open(&self.peer, self.kind)?;
         if let Some(source) = self.source(slot) {
             socket.bind(source)?;
         }

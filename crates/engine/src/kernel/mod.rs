@@ -6,9 +6,12 @@
 
 mod address;
 mod clock;
+mod datagrams;
 mod epoll;
+mod message;
 mod socket;
 mod timestamps;
 
 pub use clock::{KernelClock, own_descriptor_table, sharpen_timers};
+pub use datagrams::Datagrams;
 pub use epoll::Epoll;

@@ -1,5 +1,5 @@
-//! Implements one stream socket, TCP or unix: opened, connected, read, written and closed by system calls that never
-//! block.
+//! Implements one socket, of streams (TCP, unix) or datagrams (UDP): opened, connected, read, written and closed by system
+//! calls that never block.
 //!
 //! Sending and receiving use syscall(2): in a process with several threads glibc's send and recv are cancellation
 //! points, which cost 110 instructions a request and are not needed here.
@@ -10,20 +10,33 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// A non-blocking stream socket.
+/// The kind of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SocketKind {
+    /// TCP or unix.
+    Stream,
+    /// UDP.
+    Datagram,
+}
+
+/// A non-blocking socket.
 #[derive(Debug)]
 pub(super) struct KernelSocket(OwnedFd);
 
 impl KernelSocket {
-    /// Opens a socket for the family of `peer`, with Nagle's algorithm off: a request is handed over whole.
-    pub(super) fn open(peer: &RawAddress) -> io::Result<Self> {
+    /// Opens a socket for the family of `peer`; of TCP with Nagle's algorithm off: a request is handed over whole.
+    pub(super) fn open(peer: &RawAddress, kind: SocketKind) -> io::Result<Self> {
+        let number = match kind {
+            SocketKind::Stream => libc::SOCK_STREAM,
+            SocketKind::Datagram => libc::SOCK_DGRAM,
+        };
         // SAFETY: socket(2) takes numbers only.
         let raw = check(unsafe {
-            libc::socket(peer.family(), libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
+            libc::socket(peer.family(), number | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0)
         })?;
         // SAFETY: `raw` was just opened and is not shared.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(raw) });
-        if peer.family() != libc::AF_UNIX {
+        if kind == SocketKind::Stream && peer.family() != libc::AF_UNIX {
             socket.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
         }
         Ok(socket)
@@ -44,7 +57,7 @@ impl KernelSocket {
         self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
     }
 
-    fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {
+    pub(super) fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {
         let length = size_of::<i32>() as libc::socklen_t;
         // SAFETY: the pointer is to an i32 that outlives the call, and the length is its size.
         check(unsafe { libc::setsockopt(self.raw(), level, option, (&raw const value).cast(), length) })?;

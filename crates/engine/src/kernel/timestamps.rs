@@ -6,12 +6,10 @@
 //! unknown.
 
 use super::KernelClock;
+use super::message::{ControlMessage, receive_message};
 use super::socket::KernelSocket;
 use crate::{Clock as _, Nanos};
 use std::io;
-
-/// Room for the control message that carries a stamp: its header and a timespec, with a margin.
-const CONTROL: usize = 128;
 
 /// Reads with timestamps.
 #[derive(Debug, Default)]
@@ -36,38 +34,25 @@ impl ReceiveTimestamps {
 
     /// Reads received bytes and notes when the last of them arrived.
     pub(super) fn receive(&mut self, socket: &KernelSocket, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut control = [0u64; CONTROL / 8];
-        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // SAFETY: msghdr is plain old data, for which zeroes are a valid value.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        // A size_t in glibc, a socklen_t in musl.
-        message.msg_controllen = CONTROL as _;
-        // SAFETY: every pointer in `message` is to a live local or to `buffer`, with its length.
-        let count = unsafe { libc::recvmsg(socket.raw(), &raw mut message, 0) };
-        if count < 0 {
-            return Err(io::Error::last_os_error());
+        self.last = None;
+        receive_message(socket, buffer, |message| self.note(message))
+    }
+
+    /// Notes a stamp, if a control message carries one.
+    pub(super) fn note(&mut self, message: &ControlMessage<'_>) {
+        if let Some(wall) = message.value::<libc::timespec>(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            self.last = u64::try_from(wall_ns(&wall) - self.distance).ok().map(Nanos);
         }
-        self.last = self.stamp_of(&message);
-        Ok(count as usize)
+    }
+
+    /// Forgets the stamp of the read before.
+    pub(super) fn forget(&mut self) {
+        self.last = None;
     }
 
     /// The last read's stamp on the monotonic clock.
     pub(super) fn last(&self) -> Option<Nanos> {
         self.last
-    }
-
-    fn stamp_of(&self, message: &libc::msghdr) -> Option<Nanos> {
-        // SAFETY: the kernel filled `message` and its control buffer in; CMSG_FIRSTHDR returns null or a header in it.
-        let header = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
-        if (header.cmsg_level, header.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-            return None;
-        }
-        // SAFETY: a message of this type carries a timespec, possibly unaligned.
-        let wall = unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
-        u64::try_from(wall_ns(&wall) - self.distance).ok().map(Nanos)
     }
 }
 

@@ -10,6 +10,7 @@
 mod certificate;
 mod fault;
 mod outcome;
+mod quic;
 mod session;
 mod settings;
 mod tickets;
@@ -19,5 +20,6 @@ mod tunnel;
 pub use fault::{TlsError, TlsFault};
 pub use outcome::{TlsOutcome, TlsParameters};
 pub use paceline_job::TlsVersion;
+pub(crate) use quic::QuicTls;
 pub use settings::{ClientIdentity, TlsOptions, TlsSettings, Trust};
 pub use transport::TlsTransport;

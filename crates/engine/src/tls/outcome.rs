@@ -5,7 +5,7 @@
 //! tallies.
 
 use super::{TlsError, TlsFault};
-use rustls::{ClientConnection, HandshakeKind, ProtocolVersion};
+use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
 /// The parameters that client and server agreed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct TlsParameters {
 }
 
 impl TlsParameters {
-    fn from_connection(tls: &ClientConnection) -> Self {
+    pub(super) fn from_connection(tls: &CommonState) -> Self {
         let version = match tls.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => "1.2",
             _ => "1.3",
@@ -57,15 +57,17 @@ impl TlsOutcome {
         self.errors.iter().find(|error| error.fault == fault)
     }
 
-    /// Counts a completed handshake.
-    pub(super) fn made(&mut self, tls: &ClientConnection) {
-        match tls.handshake_kind() {
-            Some(HandshakeKind::Resumed) => self.resumed += 1,
-            _ => self.full += 1,
-        }
-        if self.agreed.is_none() {
-            self.agreed = Some(TlsParameters::from_connection(tls));
-        }
+    /// Counts a completed handshake over TCP.
+    pub(super) fn made(&mut self, tls: &CommonState) {
+        let is_resumed = tls.handshake_kind() == Some(HandshakeKind::Resumed);
+        self.count(is_resumed, || TlsParameters::from_connection(tls));
+    }
+
+    /// Counts a completed handshake, and keeps the parameters of the first.
+    pub(super) fn count(&mut self, is_resumed: bool, parameters: impl FnOnce() -> TlsParameters) {
+        self.full += u64::from(!is_resumed);
+        self.resumed += u64::from(is_resumed);
+        self.agreed.get_or_insert_with(parameters);
     }
 
     /// Keeps the first case of each fault.

@@ -67,6 +67,7 @@ pub struct TlsSettings {
     pub(super) name: ServerName<'static>,
     resumption: bool,
     verified: bool,
+    only_tls12: bool,
     /// The request that makes a proxy open a tunnel.
     pub(super) tunnel: Option<Arc<[u8]>>,
 }
@@ -80,6 +81,7 @@ impl TlsSettings {
     pub fn new(asked: TlsOptions) -> Result<Self, EngineError> {
         let provider = Arc::new(ring::default_provider());
         let verified = matches!(asked.trust, Trust::Roots { .. });
+        let only_tls12 = asked.version == Some(TlsVersion::Tls12);
         let verifier = verifier(asked.trust, &provider)?;
         let key = asked.identity.map(|identity| certified(identity, &provider)).transpose()?;
         let config = ClientConfig::builder_with_provider(provider)
@@ -88,13 +90,26 @@ impl TlsSettings {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(Arc::new(ClientCertificateResolver::new(None)));
-        Ok(Self { config, key, name: asked.name, resumption: asked.resumption, verified, tunnel: None })
+        Ok(Self {
+            config,
+            key,
+            name: asked.name,
+            resumption: asked.resumption,
+            verified,
+            only_tls12,
+            tunnel: None,
+        })
     }
 
     /// The same through a proxy, which opens a tunnel on this request (CONNECT).
     #[must_use]
     pub fn through(self, request: Vec<u8>) -> Self {
         Self { tunnel: Some(Arc::from(request)), ..self }
+    }
+
+    /// Whether they allow TLS 1.3, which QUIC needs.
+    pub(crate) fn has_tls13(&self) -> bool {
+        !self.only_tls12
     }
 
     /// Whether the server's certificate is checked.

@@ -21,11 +21,12 @@ use std::sync::Arc;
 /// The number of bytes read from the wire at a time: two records of the maximum size.
 const WIRE: usize = 32 * 1024;
 
-/// The name of an HTTP version in ALPN (RFC 9113 §3.2).
-fn alpn(version: Protocol) -> &'static [u8] {
+/// The name of an HTTP version in ALPN (RFC 9113 §3.2, RFC 9114 §3.1).
+pub(super) fn alpn(version: Protocol) -> &'static [u8] {
     match version {
         Protocol::Http10 | Protocol::Http11 => b"http/1.1",
         Protocol::Http2 => b"h2",
+        Protocol::Http3 => b"h3",
     }
 }
 

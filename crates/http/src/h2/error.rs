@@ -247,8 +247,8 @@ pub enum MalformedResponse {
     /// A `:status` that is not three digits, is below 100, or is given twice.
     #[error("invalid :status")]
     Status,
-    /// 101, which HTTP/2 does not have (RFC 9113 §8.6).
-    #[error("status 101 does not exist in HTTP/2")]
+    /// 101, which HTTP/2 and HTTP/3 do not have (RFC 9113 §8.6, RFC 9114 §4.5).
+    #[error("status 101 exists only in HTTP/1.1")]
     Upgrade,
     /// A pseudo-header field that responses do not have, or one after a regular field (RFC 9113 §8.3).
     #[error("pseudo-header field \"{name}\" is not allowed here")]
@@ -269,7 +269,7 @@ pub enum MalformedResponse {
         name: String,
     },
     /// A connection-specific field of HTTP/1.1 (RFC 9113 §8.2.2).
-    #[error("field \"{name}\" is not allowed in HTTP/2")]
+    #[error("field \"{name}\" is allowed only in HTTP/1.1")]
     ConnectionField {
         /// Its name.
         name: String,

@@ -9,6 +9,51 @@ use super::hpack::{HpackEncoder, Indexing, push_size_update};
 use super::request::RequestTable;
 use crate::Scheme;
 
+/// A request as text: its lines, and where its body begins.
+pub(crate) struct RequestText<'t> {
+    text: &'t [u8],
+    head_bytes: usize,
+}
+
+impl<'t> RequestText<'t> {
+    /// A request in the form of HTTP/1.1, which is valid.
+    pub(crate) fn new(text: &'t [u8]) -> Self {
+        let head_bytes =
+            text.windows(4).position(|four| four == b"\r\n\r\n").map_or(text.len(), |end| end + 2);
+        Self { text, head_bytes }
+    }
+
+    /// The offset of the body in the text.
+    pub(crate) fn body_at(&self) -> usize {
+        self.text.len().min(self.head_bytes + 2)
+    }
+
+    /// The length of the body.
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.text.len() - self.body_at()
+    }
+
+    /// Passes on the fields in the order of a field section: pseudo-header fields first, names in lower case.
+    pub(crate) fn fields(&self, scheme: Scheme, mut field: impl FnMut(&[u8], &[u8])) {
+        let mut lines = self.text[..self.head_bytes].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+        let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let fields = lines.filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            Some((line[..colon].to_ascii_lowercase(), line[colon + 1..].trim_ascii()))
+        });
+        field(b":method", method);
+        field(b":scheme", scheme.name().as_bytes());
+        for (_, host) in fields.clone().filter(|(name, _)| name == b"host") {
+            field(b":authority", host);
+        }
+        field(b":path", path);
+        for (name, value) in fields.filter(|(name, _)| name != b"host") {
+            field(&name, value);
+        }
+    }
+}
+
 /// Appends the field block of a request, as HEADERS and CONTINUATION frames. No field is inserted into the peer's
 /// table. Returns the offset of the body in the text; the stream ends here if there is none.
 pub fn write_text_request(
@@ -18,15 +63,7 @@ pub fn write_text_request(
     table: &mut RequestTable,
     out: &mut Vec<u8>,
 ) -> usize {
-    let head_bytes = text.windows(4).position(|four| four == b"\r\n\r\n").map_or(text.len(), |end| end + 2);
-    let body_at = text.len().min(head_bytes + 2);
-    let mut lines = text[..head_bytes].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let fields = lines.filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        Some((line[..colon].to_ascii_lowercase(), line[colon + 1..].trim_ascii()))
-    });
+    let text = RequestText::new(text);
     let start = out.len();
     write_field_block(out, stream, &[], false);
     let block_at = out.len();
@@ -35,17 +72,9 @@ pub fn write_text_request(
         *table = RequestTable::Unused;
     }
     let mut encoder = HpackEncoder::default();
-    encoder.field(b":method", method, Indexing::Omit, out);
-    encoder.field(b":scheme", scheme.name().as_bytes(), Indexing::Omit, out);
-    for (_, host) in fields.clone().filter(|(name, _)| name == b"host") {
-        encoder.field(b":authority", host, Indexing::Omit, out);
-    }
-    encoder.field(b":path", path, Indexing::Omit, out);
-    for (name, value) in fields.filter(|(name, _)| name != b"host") {
-        encoder.field(&name, value, Indexing::Omit, out);
-    }
-    close_field_block(out, start, block_at, stream, body_at == text.len());
-    body_at
+    text.fields(scheme, |name, value| encoder.field(name, value, Indexing::Omit, out));
+    close_field_block(out, start, block_at, stream, text.body_bytes() == 0);
+    text.body_at()
 }
 
 #[cfg(test)]

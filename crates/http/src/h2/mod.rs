@@ -17,11 +17,11 @@
 mod error;
 mod flow;
 mod frame;
-mod hpack;
-mod message;
+pub(crate) mod hpack;
+pub(crate) mod message;
 mod reader;
-mod request;
-mod response;
+pub(crate) mod request;
+pub(crate) mod response;
 mod settings;
 
 pub use error::{ErrorCode, FrameName, Http2Error, MalformedResponse};

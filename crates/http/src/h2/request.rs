@@ -14,7 +14,7 @@ use super::settings::PeerSettings;
 use crate::RandomBits;
 use crate::template::{Expander, TemplatePart, join};
 
-/// A request as HTTP/2 sends it: pseudo-header fields first, names in lower case, values possibly with placeholders.
+/// A request as HTTP/2 and HTTP/3 send it: pseudo-header fields first, names in lower case, values possibly with placeholders.
 /// Created by [`crate::Request::compile_http2`].
 #[derive(Clone, Debug)]
 pub struct Http2Request {
@@ -23,14 +23,14 @@ pub struct Http2Request {
 }
 
 #[derive(Clone, Debug)]
-struct FieldTemplate {
-    name: Vec<u8>,
-    value: Vec<TemplatePart>,
+pub(crate) struct FieldTemplate {
+    pub name: Vec<u8>,
+    pub value: Vec<TemplatePart>,
 }
 
 impl FieldTemplate {
     /// The value, if it is the same in every request.
-    fn fixed(&self) -> Option<&[u8]> {
+    pub(crate) fn fixed(&self) -> Option<&[u8]> {
         match self.value.as_slice() {
             [] => Some(&[]),
             [TemplatePart::Text(text)] => Some(text),
@@ -57,6 +57,25 @@ impl Http2Request {
             FieldTemplate { name: name.into_bytes(), value }
         };
         Self { fields: fields.into_iter().map(field).collect(), body }
+    }
+
+    /// The fields, in the order in which they are sent.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &FieldTemplate> {
+        self.fields.iter()
+    }
+
+    /// The parts of the body.
+    pub(crate) fn body(&self) -> &[TemplatePart] {
+        &self.body
+    }
+
+    /// The body, if it is the same in every request.
+    pub(crate) fn fixed_body(&self) -> Option<Vec<u8>> {
+        match self.body.as_slice() {
+            [] => Some(Vec::new()),
+            [TemplatePart::Text(text)] => Some(text.clone()),
+            _ => None,
+        }
     }
 
     /// The value of a field that occurs once.
@@ -197,11 +216,7 @@ impl RequestBlocks {
 
 impl KindBlocks {
     fn new(request: &Http2Request, shared: &[(Vec<u8>, Vec<u8>)]) -> Self {
-        let fixed_body = match request.body.as_slice() {
-            [] => Some(Vec::new()),
-            [TemplatePart::Text(text)] => Some(text.clone()),
-            _ => None,
-        };
+        let fixed_body = request.fixed_body();
         let values = request.fields.iter().filter(|field| field.fixed().is_none());
         let mut parts: Vec<TemplatePart> = values.flat_map(|field| field.value.clone()).collect();
         let body_at = parts.len();

@@ -181,7 +181,7 @@ impl FieldDecoder {
             text.extend([name, separator, field.value, b"\r\n"].into_iter().flatten());
         })?;
         text.extend_from_slice(b"\r\n");
-        reading.finish(&summary).map_err(Http2Error::Response)
+        reading.finish(summary.list_size).map_err(Http2Error::Response)
     }
 
     /// Performs the inserts of known blocks.
@@ -209,7 +209,7 @@ impl FieldDecoder {
         if summary.changed_table() {
             self.last_fields = None;
         }
-        let fields = reading.finish(&summary).map_err(Http2Error::Response)?;
+        let fields = reading.finish(summary.list_size).map_err(Http2Error::Response)?;
         if is_short {
             self.keep(cache, block, fields, &summary, inserts);
         }
@@ -243,7 +243,7 @@ impl FieldDecoder {
 
 /// The state of decoding a field block.
 #[derive(Default)]
-struct FieldReading {
+pub(crate) struct FieldReading {
     status: Option<u16>,
     content_length: Option<u64>,
     coding: ContentCoding,
@@ -254,7 +254,8 @@ struct FieldReading {
 }
 
 impl FieldReading {
-    fn field(&mut self, field: DecodedField<'_>) {
+    /// The next field of the block.
+    pub(crate) fn field(&mut self, field: DecodedField<'_>) {
         if self.wrong.is_none() {
             self.wrong = self.read(field).err();
         }
@@ -314,13 +315,14 @@ impl FieldReading {
         }
     }
 
-    fn finish(self, summary: &BlockSummary) -> Result<DecodedFields, MalformedResponse> {
+    /// The contents of the block, whose fields have this size as a list (RFC 9113 §6.5.2, RFC 9114 §4.2.2).
+    pub(crate) fn finish(self, list_size: usize) -> Result<DecodedFields, MalformedResponse> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
-        if summary.list_size > MAX_HEADER_LIST_BYTES {
+        if list_size > MAX_HEADER_LIST_BYTES {
             let limit = MAX_HEADER_LIST_BYTES;
-            return Err(MalformedResponse::HeaderListTooLong { size: summary.list_size, limit });
+            return Err(MalformedResponse::HeaderListTooLong { size: list_size, limit });
         }
         match self.status {
             None => Ok(DecodedFields::Trailers),
@@ -434,6 +436,20 @@ impl ResponseProgress {
             return Err(MalformedResponse::BodyLength { announced, received: self.received });
         }
         if end_stream { self.end() } else { Ok(()) }
+    }
+
+    /// Records that the stream has ended, with HTTP/3 apart from any frame (RFC 9114 §4.1).
+    ///
+    /// # Errors
+    /// It ended before the head, or the body is shorter than announced.
+    pub fn end_of_stream(&mut self) -> Result<(), MalformedResponse> {
+        match self.stage {
+            ResponseStage::Head => {
+                Err(MalformedResponse::Order("the stream ended before the response headers"))
+            }
+            ResponseStage::Body => self.end(),
+            ResponseStage::Ended => Ok(()),
+        }
     }
 
     /// Whether the response is complete.

@@ -77,7 +77,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// The transport has connected: sends the first bytes of the protocol.
     fn open(&mut self, slot: Slot, began: Nanos) {
-        match self.protocol.open(slot, &mut self.transport) {
+        match self.protocol.open(slot, began, &mut self.transport) {
             Ok(IoProgress::Done) => self.connected(slot),
             Ok(IoProgress::Pending) => {
                 self.pool.greet(slot);
@@ -91,7 +91,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let now = self.clock.now();
         let since = self.pool.free_at(slot);
         self.pool.opened(slot, now);
-        let began = self.transport.handshake_began(slot);
+        let began = self.transport.handshake_began(slot).or(self.protocol.handshake_began(slot));
         let took = began.unwrap_or(now).since(since);
         self.tracker.recorder().connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
@@ -107,6 +107,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let began = self.pool.free_at(slot);
         self.pool.attempt_ended(slot);
         self.pool.attempt_failed(failure);
+        if greeted {
+            self.protocol.say_goodbye(slot, now, &mut self.transport);
+        }
         self.transport.close(slot);
         if greeted {
             self.protocol.close(slot);
@@ -134,7 +137,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         let in_handshake = self.transport.handshake_began(slot).is_some();
         let failure = match state {
-            ConnectionState::Greeting => ConnectionFailure::NoSettings,
+            ConnectionState::Greeting => self.protocol.slow_to_begin(slot),
             _ if self.transport.awaits_tunnel(slot) => ConnectionFailure::Tls(TlsFault::SilentProxy),
             _ if in_handshake => ConnectionFailure::Tls(TlsFault::TooSlow),
             _ => ConnectionFailure::ConnectLimit,
@@ -170,6 +173,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         failure: Option<ConnectionFailure>,
         now: Nanos,
     ) {
+        self.protocol.say_goodbye(slot, now, &mut self.transport);
         self.transport.close(slot);
         self.last_progress = now;
         self.abandon_all(slot, Ending::IoFailed, now);

@@ -19,6 +19,7 @@ use super::request_tracker::Tracker;
 use super::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
 use crate::timers::{TimerKind, Timers};
+use crate::tls::TlsOutcome;
 use crate::{Clock, Nanos, Readiness, Settings, Slot, Timeline, Transport};
 use std::io;
 
@@ -99,6 +100,21 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
         &self.transport
     }
 
+    /// The results of TLS so far, if it is used.
+    pub(super) fn tls_outcome(&self) -> Option<&TlsOutcome> {
+        self.transport.tls_outcome().or(self.protocol.tls_outcome())
+    }
+
+    /// Whether the server may still refuse a connection that is made.
+    pub(super) fn refusal_may_follow(&self) -> bool {
+        self.transport.refusal_may_follow() || self.protocol.refusal_may_follow()
+    }
+
+    /// Why a connection whose protocol has begun is not ready after the limit for making it.
+    pub(super) fn slow_to_begin(&self, slot: Slot) -> ConnectionFailure {
+        self.protocol.slow_to_begin(slot)
+    }
+
     /// The transport, to wait on.
     #[inline]
     pub(super) fn transport_mut(&mut self) -> &mut T {
@@ -147,7 +163,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     /// When the next alarm rings.
     #[inline]
     pub(super) fn next_alarm(&self) -> Nanos {
-        self.timers.next()
+        self.timers.next().min(self.protocol.next_alarm())
     }
 
     /// Whether there is more to do before waiting.
@@ -157,7 +173,13 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     }
 
     /// Returns the parts at the end of the run.
-    pub(super) fn into_parts(self) -> (Tracker<'a>, Pool, T, P) {
+    pub(super) fn into_parts(mut self) -> (Tracker<'a>, Pool, T, P) {
+        let now = self.clock.now();
+        for slot in 0..self.pool.count() {
+            if self.pool.state(slot) > ConnectionState::Connecting {
+                self.protocol.say_goodbye(slot, now, &mut self.transport);
+            }
+        }
         (self.tracker, self.pool, self.transport, self.protocol)
     }
 
@@ -238,7 +260,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                     if is_open_loop && !hangup {
                         self.dispatch(now);
                     }
-                    if count < buffer.len() && !hangup {
+                    if count < buffer.len() && !hangup && !T::HAS_DATAGRAMS {
                         break;
                     }
                 }
@@ -269,6 +291,24 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         // A closed loop does not need the moment at which a connection became free.
         let was_full = self.tracker.schedule().is_open() && self.was_full(slot, now);
         let flow = self.protocol.receive(slot, input, now, &mut self.tracker, &mut self.transport);
+        self.react(slot, flow, was_full, now);
+    }
+
+    /// Acts on the connections whose protocol has timers that have run out, or output that it held back.
+    #[inline]
+    pub(super) fn advance_protocol(&mut self, now: Nanos) {
+        while let Some(slot) = self.protocol.take_due(now) {
+            if self.pool.state(slot) > ConnectionState::Connecting {
+                let was_full = self.tracker.schedule().is_open() && self.was_full(slot, now);
+                let flow = self.protocol.advance(slot, now, &mut self.tracker, &mut self.transport);
+                self.react(slot, flow, was_full, now);
+            }
+        }
+    }
+
+    /// Applies to a connection what its protocol reports.
+    #[inline(always)]
+    fn react(&mut self, slot: Slot, flow: Result<Flow, ProtocolFault>, was_full: bool, now: Nanos) {
         if self.pool.state(slot) == ConnectionState::Greeting {
             return self.greeted(slot, flow, now);
         }
@@ -329,9 +369,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.disconnect(slot, ClosedBy::Server, unused, now);
             }
             Err(fault) => {
-                let failure = fault.failure;
+                let (failure, is_end) = (fault.failure, fault.is_end);
                 self.pool.note_fault(fault);
-                self.disconnect(slot, ClosedBy::Us, Some(failure), now);
+                match is_end {
+                    true => self.ended(slot, failure, now),
+                    false => self.disconnect(slot, ClosedBy::Us, Some(failure), now),
+                }
             }
             Ok(Flow::Keep) => match until {
                 Some(until) => self.timers.set(until, slot, TimerKind::Think),
@@ -369,6 +412,22 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
+    /// The server ended a connection with requests in flight, or with an error.
+    #[cold]
+    fn ended(&mut self, slot: Slot, failure: ConnectionFailure, now: Nanos) {
+        self.disconnect(slot, ClosedBy::Server, Some(self.reused(slot, failure)), now);
+    }
+
+    /// The failure for a connection that may have carried responses before.
+    fn reused(&self, slot: Slot, failure: ConnectionFailure) -> ConnectionFailure {
+        match failure {
+            ConnectionFailure::ClosedUnanswered if self.pool.has_served(slot) => {
+                ConnectionFailure::ClosedReused
+            }
+            other => other,
+        }
+    }
+
     /// The server closed its side.
     #[cold]
     fn end_of_input(&mut self, slot: Slot) {
@@ -382,12 +441,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if self.pool.state(slot) == ConnectionState::Greeting {
             return self.attempt_failed(slot, failure.unwrap_or(ConnectionFailure::ClosedUnused), now);
         }
-        let failure = match failure {
-            Some(ConnectionFailure::ClosedUnanswered) if self.pool.has_served(slot) => {
-                Some(ConnectionFailure::ClosedReused)
-            }
-            other => other,
-        };
+        let failure = failure.map(|failure| self.reused(slot, failure));
         let is_used_up = self.is_used_up(slot);
         if answered && failure.is_none() {
             self.pool.rest(slot, now);

@@ -130,7 +130,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let wanted = if self.tracker.schedule().is_open() {
             share
         } else if self.tracker.schedule().due(at).is_none()
-            || self.pool.probe(slot, at) && self.surplus(slot, at)
+            || !T::HAS_DATAGRAMS && self.pool.probe(slot, at) && self.surplus(slot, at)
         {
             return at;
         } else {
@@ -214,11 +214,11 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// The socket has room again: sends the bytes that waited, and puts the connection back in line.
     pub(super) fn continue_sending(&mut self, slot: Slot) {
-        match self.protocol.flush(slot, &mut self.tracker, &mut self.transport) {
+        let now = self.clock.now();
+        match self.protocol.flush(slot, now, &mut self.tracker, &mut self.transport) {
             Ok(IoProgress::Done) => {}
             Ok(IoProgress::Pending) => return,
             Err(error) => {
-                let now = self.clock.now();
                 return match self.pool.state(slot) {
                     ConnectionState::Greeting => {
                         self.attempt_failed(slot, ConnectionFailure::from_error(&error), now)
@@ -233,10 +233,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             }
         }
         self.pool.unfill(slot);
-        self.send_steps(slot, self.clock.now());
+        self.send_steps(slot, now);
         if self.room(slot) > 0 && !self.pool.is_queued(slot) {
             // It waited for room in the socket until now, which is caused by the server, not by the generator.
-            self.set_free(slot, self.clock.now());
+            self.set_free(slot, now);
             self.pool.push_free(slot);
         }
     }

@@ -29,6 +29,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 }
             }
         }
+        self.advance_protocol(now);
     }
 
     /// Sets an alarm to check the slot one timeout after `since`; one alarm at a time suffices.

@@ -76,8 +76,8 @@ pub struct DecodedField<'b> {
 /// Memory for Huffman-coded strings, shared by all connections of a thread.
 #[derive(Debug, Default)]
 pub struct HpackScratch {
-    name: Vec<u8>,
-    value: Vec<u8>,
+    pub(crate) name: Vec<u8>,
+    pub(crate) value: Vec<u8>,
 }
 
 /// The decoding half of one connection: its dynamic table, of at most [`TABLE_SIZE_DEFAULT`] bytes. It allocates when
@@ -172,8 +172,8 @@ impl HpackDecoder {
         let index = integer(rest, if is_inserted { 6 } else { 4 })?;
         summary.inserted += u32::from(is_inserted);
         if index == 0 {
-            let name = string(rest, &mut scratch.name)?;
-            let value = string(rest, &mut scratch.value)?;
+            let name = string(rest, 7, &mut scratch.name)?;
+            let value = string(rest, 7, &mut scratch.value)?;
             summary.list_size += entry_size(name.len(), value.len());
             field(DecodedField { name, value, is_inserted });
             if is_inserted {
@@ -181,7 +181,7 @@ impl HpackDecoder {
             }
             return Ok(());
         }
-        let value = string(rest, &mut scratch.value)?;
+        let value = string(rest, 7, &mut scratch.value)?;
         let (name, _, source) = self.entry(index)?;
         summary.list_size += entry_size(name.len(), value.len());
         field(DecodedField { name, value, is_inserted });
@@ -215,7 +215,7 @@ impl HpackDecoder {
 /// An integer whose first byte holds its beginning in the lowest `prefix` bits (RFC 7541 §5.1), of at most 28 bits plus
 /// the prefix.
 #[inline]
-fn integer(rest: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
+pub(crate) fn integer(rest: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
     let (first, mut after) = rest.split_first().ok_or(HpackError::Truncated)?;
     let full = (1u32 << prefix) - 1;
     let mut value = u32::from(*first) & full;
@@ -238,11 +238,16 @@ fn integer(rest: &mut &[u8], prefix: u32) -> Result<u32, HpackError> {
     Ok(value)
 }
 
-/// A string: a slice of the block, or decoded into the scratch buffer (RFC 7541 §5.2).
+/// A string: a slice of the block, or decoded into the scratch buffer (RFC 7541 §5.2). Its length has a prefix of
+/// `prefix` bits, 7 in HPACK; the bit before says whether it is Huffman-coded.
 #[inline]
-fn string<'s, 'b: 's>(rest: &mut &'b [u8], scratch: &'s mut Vec<u8>) -> Result<&'s [u8], HpackError> {
-    let is_coded = rest.first().ok_or(HpackError::Truncated)? & 0x80 != 0;
-    let length = integer(rest, 7)? as usize;
+pub(crate) fn string<'s, 'b: 's>(
+    rest: &mut &'b [u8],
+    prefix: u32,
+    scratch: &'s mut Vec<u8>,
+) -> Result<&'s [u8], HpackError> {
+    let is_coded = rest.first().ok_or(HpackError::Truncated)? >> prefix & 1 != 0;
+    let length = integer(rest, prefix)? as usize;
     let (text, after) = rest.split_at_checked(length).ok_or(HpackError::Truncated)?;
     *rest = after;
     if !is_coded {

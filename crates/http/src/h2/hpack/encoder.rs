@@ -39,7 +39,7 @@ impl HpackEncoder {
             return;
         }
         push_literal_name(block, name, indexing);
-        push_string(block, value);
+        push_string(block, 0, 7, value);
         if indexing == Indexing::Insert {
             self.table.insert(name, value);
         }
@@ -79,7 +79,7 @@ pub(crate) fn push_literal_name(block: &mut Vec<u8>, name: &[u8], indexing: Inde
         Some(place) => push_integer(block, pattern, prefix, place + 1),
         None => {
             push_integer(block, pattern, prefix, 0);
-            push_string(block, name);
+            push_string(block, 0, 7, name);
         }
     }
 }
@@ -90,21 +90,22 @@ pub(crate) fn push_string_length(block: &mut Vec<u8>, length: usize) {
     push_integer(block, 0, 7, length);
 }
 
-/// Appends a string, Huffman-coded unless that is longer (RFC 7541 §5.2).
-fn push_string(block: &mut Vec<u8>, text: &[u8]) {
+/// Appends a string, Huffman-coded unless that is longer (RFC 7541 §5.2). Its length has a prefix of `prefix` bits, 7 in
+/// HPACK, after a pattern; the bit between them says whether it is Huffman-coded.
+pub(crate) fn push_string(block: &mut Vec<u8>, pattern: u8, prefix: u32, text: &[u8]) {
     let coded = huffman::encoded_len(text);
     if !text.is_empty() && coded <= text.len() {
-        push_integer(block, 0x80, 7, coded);
+        push_integer(block, pattern | 1 << prefix, prefix, coded);
         huffman::encode(text, block);
     } else {
-        push_string_length(block, text.len());
+        push_integer(block, pattern, prefix, text.len());
         block.extend_from_slice(text);
     }
 }
 
 /// Appends an integer after a pattern, with a prefix of `prefix` bits (RFC 7541 §5.1).
 #[inline]
-fn push_integer(block: &mut Vec<u8>, pattern: u8, prefix: u32, value: usize) {
+pub(crate) fn push_integer(block: &mut Vec<u8>, pattern: u8, prefix: u32, value: usize) {
     let full = (1usize << prefix) - 1;
     if value < full {
         block.push(pattern | value as u8);

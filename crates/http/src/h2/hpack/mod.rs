@@ -10,6 +10,9 @@ mod huffman;
 mod table;
 
 pub use decoder::{BlockSummary, DecodedField, HpackDecoder, HpackError, HpackScratch};
+pub(crate) use decoder::{integer, string};
 pub use encoder::{HpackEncoder, Indexing};
-pub(crate) use encoder::{push_literal_name, push_size_update, push_string_length};
+pub(crate) use encoder::{
+    push_integer, push_literal_name, push_size_update, push_string, push_string_length,
+};
 pub use table::TABLE_SIZE_DEFAULT;

@@ -65,7 +65,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &["ok", "io_failed"],
         exits: &[1],
-        says: "the server reset the stream of a request by RST_STREAM (INTERNAL_ERROR), once",
+        says: "the server reset the stream of a request (INTERNAL_ERROR), once",
     },
     Fault {
         name: "ends each connection with an error and a reason (GOAWAY)",

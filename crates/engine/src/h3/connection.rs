@@ -1,0 +1,242 @@
+//! The state of one HTTP/3 connection above QUIC: the streams that it may use, those of the server, and the datagrams that
+//! wait for room in its socket.
+
+use super::endpoint::Quic;
+use super::stream::Http3Stream;
+use crate::outcome::ConnectionFailure;
+use crate::{Direction, Nanos, Slot, Transport};
+use paceline_http::h3::{
+    ErrorCode, FrameEvent, FrameReader, Http3Error, StreamKind, StreamKindReader, write_control_stream,
+};
+use quinn_proto::{Connection, Dir, ReadError, StreamId, VarInt};
+use std::collections::VecDeque;
+use std::io;
+
+/// One connection.
+#[derive(Default)]
+pub(super) struct Http3Connection {
+    /// None while it is closed.
+    pub quic: Option<Quic>,
+    /// When its handshake began.
+    pub began: Nanos,
+    /// Whether a datagram has come from the server.
+    pub has_heard: bool,
+    /// Whether the handshake is done.
+    pub is_ready: bool,
+    /// The first stream id that the server does not process, once it has sent GOAWAY.
+    pub ends_at: Option<u64>,
+    /// Streams that are open and not used yet: as many requests as the server allows can begin at once.
+    pub reserve: VecDeque<StreamId>,
+    /// Streams of the server.
+    server_streams: Vec<ServerStream>,
+    /// Datagrams that the socket has not taken, of `out_segment` bytes each.
+    pub out: Vec<u8>,
+    pub out_segment: usize,
+    /// Since when they wait.
+    pub unsent_since: Nanos,
+    /// Why the socket is broken.
+    pub broken: Option<ConnectionFailure>,
+    /// The code with which it will be closed.
+    pub close_code: Option<ErrorCode>,
+    /// Streams cancelled since the last response.
+    pub cancels: u32,
+    /// Whether it is in the list of those to act on.
+    pub is_due: bool,
+}
+
+/// A unidirectional stream of the server.
+struct ServerStream {
+    id: StreamId,
+    kind: StreamKindReader,
+    /// Its type, once that is read.
+    known: Option<StreamKind>,
+    reader: FrameReader,
+}
+
+impl Http3Connection {
+    /// Resets to the initial state and keeps the allocated memory. It stays in the list of those to act on.
+    pub(super) fn close(&mut self) {
+        let (mut out, mut reserve) = (std::mem::take(&mut self.out), std::mem::take(&mut self.reserve));
+        out.clear();
+        reserve.clear();
+        *self = Self { out, reserve, is_due: self.is_due, ..Self::default() };
+    }
+
+    /// Opens streams in advance, until there are `wanted`, or as many as the server allows.
+    #[inline]
+    pub(super) fn fill_reserve(&mut self, wanted: usize) {
+        let Some(quic) = &mut self.quic else { return };
+        while self.reserve.len() < wanted
+            && let Some(id) = quic.connection.streams().open(Dir::Bi)
+        {
+            self.reserve.push_back(id);
+        }
+    }
+
+    /// Opens the client's control stream (RFC 9114 §6.2.1). A server that does not allow it gets no SETTINGS.
+    pub(super) fn open_control_stream<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
+        let Some(quic) = &mut self.quic else { return };
+        let Some(id) = quic.connection.streams().open(Dir::Uni) else { return };
+        let mut bytes = Vec::new();
+        write_control_stream(&mut bytes);
+        let taken = quic.connection.send_stream(id).write(&bytes).unwrap_or(0);
+        transport.note_stream(slot, Direction::Sent, number(id), &bytes[..taken]);
+    }
+
+    /// Takes the streams that the server has opened; returns their ids.
+    pub(super) fn accept_streams(&mut self) -> Vec<StreamId> {
+        let Some(quic) = &mut self.quic else { return Vec::new() };
+        let ids: Vec<_> = std::iter::from_fn(|| quic.connection.streams().accept(Dir::Uni)).collect();
+        self.server_streams.extend(ids.iter().map(|id| ServerStream {
+            id: *id,
+            kind: StreamKindReader::default(),
+            known: None,
+            reader: FrameReader::control(),
+        }));
+        ids
+    }
+
+    /// Reads what has come on a stream of the server. Returns the id of GOAWAY, if one came.
+    pub(super) fn read_server_stream<T: Transport>(
+        &mut self,
+        slot: Slot,
+        id: StreamId,
+        transport: &mut T,
+    ) -> Result<Option<u64>, Http3Error> {
+        let Some(quic) = &mut self.quic else { return Ok(None) };
+        let Some(at) = self.server_streams.iter().position(|stream| stream.id == id) else { return Ok(None) };
+        let mut recv = quic.connection.recv_stream(id);
+        let Ok(mut chunks) = recv.read(true) else { return Ok(None) };
+        let mut goaway = None;
+        let is_over = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => {
+                    transport.note_stream(slot, Direction::Received, number(id), &chunk.bytes);
+                    goaway = self.server_streams[at].read(&chunk.bytes)?.or(goaway);
+                }
+                Ok(None) | Err(ReadError::Reset(_)) => break true,
+                Err(ReadError::Blocked) => break false,
+            }
+        };
+        let _ = chunks.finalize();
+        self.check_only(at)?;
+        match self.server_streams[at].known {
+            Some(StreamKind::Unknown(_)) | None if is_over => {
+                self.server_streams.swap_remove(at);
+                Ok(None)
+            }
+            Some(_) if is_over => Err(Http3Error::ClosedCriticalStream),
+            _ => Ok(goaway),
+        }
+    }
+
+    /// Checks that the server has no second stream of this type (RFC 9114 §6.2.1, RFC 9204 §4.2).
+    fn check_only(&self, at: usize) -> Result<(), Http3Error> {
+        let kind = self.server_streams[at].known;
+        let name = match kind {
+            Some(StreamKind::Control) => "control",
+            Some(StreamKind::Encoder) => "encoder",
+            Some(StreamKind::Decoder) => "decoder",
+            Some(StreamKind::Push | StreamKind::Unknown(_)) | None => return Ok(()),
+        };
+        let same = self.server_streams.iter().filter(|stream| stream.known == kind);
+        if same.count() > 1 { Err(Http3Error::SecondStream(name)) } else { Ok(()) }
+    }
+
+    /// Sends the datagrams that wait; false if there is no room for them.
+    pub(super) fn send_waiting<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<bool> {
+        if self.out.is_empty() {
+            return Ok(true);
+        }
+        match transport.send_datagrams(slot, &self.out, self.out_segment) {
+            Ok(()) => {
+                self.out.clear();
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends both directions of a stream: its response is not needed, and its request not either.
+    pub(super) fn cancel(&mut self, id: StreamId, code: ErrorCode) {
+        let Some(quic) = &mut self.quic else { return };
+        let code = VarInt::from_u64(code.0).unwrap_or_default();
+        // A direction that has ended is left as it is.
+        let _ = quic.connection.recv_stream(id).stop(code);
+        let _ = quic.connection.send_stream(id).reset(code);
+    }
+
+    /// Ends the request on a stream, of which the server does not need the rest.
+    pub(super) fn stop_sending(&mut self, id: StreamId, code: ErrorCode) {
+        if let Some(quic) = &mut self.quic {
+            let code = VarInt::from_u64(code.0).unwrap_or_default();
+            let _ = quic.connection.send_stream(id).reset(code);
+        }
+    }
+}
+
+impl ServerStream {
+    /// Reads some bytes; returns the id of GOAWAY, if one came.
+    fn read(&mut self, mut input: &[u8]) -> Result<Option<u64>, Http3Error> {
+        if self.known.is_none() {
+            let (kind, bytes) = self.kind.next(input);
+            input = &input[bytes..];
+            self.known = kind;
+        }
+        match self.known {
+            Some(StreamKind::Push) => return Err(Http3Error::Push),
+            Some(StreamKind::Encoder) => return check_encoder(input),
+            Some(StreamKind::Decoder) if !input.is_empty() => return Err(Http3Error::DecoderStream),
+            Some(StreamKind::Decoder | StreamKind::Unknown(_)) | None => return Ok(None),
+            Some(StreamKind::Control) => {}
+        }
+        let mut goaway = None;
+        while !input.is_empty() {
+            let (event, bytes) = self.reader.next(input)?;
+            if let FrameEvent::GoAway(id) = event {
+                goaway = Some(id);
+            }
+            input = &input[bytes..];
+        }
+        Ok(goaway)
+    }
+}
+
+/// Checks the instructions of QPACK's encoder: only Set Dynamic Table Capacity to 0 needs no table (RFC 9204 §4.3.1).
+fn check_encoder(input: &[u8]) -> Result<Option<u64>, Http3Error> {
+    if input.iter().all(|byte| *byte == 0x20) { Ok(None) } else { Err(Http3Error::EncoderStream) }
+}
+
+/// The number of a stream, as frames name it (RFC 9000 §2.1).
+pub(super) fn number(id: StreamId) -> u64 {
+    VarInt::from(id).into_inner()
+}
+
+/// Hands QUIC as much of a request as it takes; returns the number of bytes.
+pub(super) fn send_request<T: Transport>(
+    slot: Slot,
+    id: StreamId,
+    stream: &mut Http3Stream,
+    connection: &mut Connection,
+    transport: &mut T,
+) -> usize {
+    let mut sent = 0;
+    let mut send = connection.send_stream(id);
+    while stream.unsent.iter().any(|part| !part.is_empty()) {
+        let before = T::NOTES_STREAMS.then(|| stream.unsent.concat());
+        match send.write_chunks(&mut stream.unsent) {
+            Ok(written) => {
+                if let Some(before) = before {
+                    transport.note_stream(slot, Direction::Sent, number(id), &before[..written.bytes]);
+                }
+                sent += written.bytes;
+            }
+            // An event follows when there is a window again, or when the server ends the stream.
+            Err(_) => return sent,
+        }
+    }
+    stream.is_sending = false;
+    let _ = send.finish();
+    sent
+}

@@ -1,0 +1,102 @@
+//! Makes the requests that a worker sends: the bytes of a stream, before and in its body.
+//!
+//! A request that is the same every time is encoded once; every stream shares its bytes.
+
+use crate::hot::KindChoice;
+use crate::{Random, Settings};
+use bytes::Bytes;
+use paceline_http::h3::{RequestSections, write_text_request};
+use paceline_http::{Expander, Scheme};
+use std::collections::VecDeque;
+
+/// The requests of a worker.
+pub(super) struct Http3Outgoing {
+    sections: RequestSections,
+    choice: KindChoice,
+    expander: Expander<Random>,
+    /// By kind: the frames before the body, if the request is the same every time.
+    heads: Box<[Option<Bytes>]>,
+    /// By kind: the body, if it is the same every time.
+    bodies: Box<[Option<Bytes>]>,
+    /// Kinds of requests that were handed back, in the order of the schedule: sent before any is drawn.
+    first: VecDeque<u16>,
+    head: Vec<u8>,
+    body: Vec<u8>,
+    /// The scheme of the requests of a scenario.
+    scheme: Scheme,
+}
+
+/// A request to be sent.
+pub(super) struct NextRequest {
+    pub kind: u16,
+    pub number: u64,
+    /// The frames before the body, and the body.
+    pub bytes: [Bytes; 2],
+}
+
+impl Http3Outgoing {
+    /// The requests of worker `worker`.
+    pub(super) fn new(settings: &Settings, worker: u32) -> Self {
+        let &Settings { ref requests, seed, .. } = settings;
+        let (place, places) = settings.place_of(worker);
+        let sections = RequestSections::new(requests.http2());
+        let (choice, values) = KindChoice::new(requests, seed, place);
+        let kinds = 0..sections.count();
+        Self {
+            choice,
+            expander: Expander::for_parts(place, places, values, requests.files(), sections.parts_max()),
+            heads: kinds.clone().map(|kind| sections.fixed_head(kind).map(Bytes::from)).collect(),
+            bodies: kinds.map(|kind| sections.fixed_body(kind).map(Bytes::copy_from_slice)).collect(),
+            sections,
+            first: VecDeque::new(),
+            head: Vec::new(),
+            body: Vec::new(),
+            scheme: settings.job.url.scheme,
+        }
+    }
+
+    /// The next request.
+    #[inline]
+    pub(super) fn next(&mut self) -> NextRequest {
+        let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
+        let number = self.expander.number();
+        let body = self.bodies[usize::from(kind)].clone();
+        let bytes = match (&self.heads[usize::from(kind)], body) {
+            (Some(head), Some(body)) => {
+                self.expander.skip_number();
+                [head.clone(), body]
+            }
+            (_, body) => {
+                self.head.clear();
+                self.sections.write(kind.into(), &mut self.expander, &mut self.head, &mut self.body);
+                let body = body.unwrap_or_else(|| Bytes::copy_from_slice(&self.body));
+                [Bytes::copy_from_slice(&self.head), body]
+            }
+        };
+        NextRequest { kind, number, bytes }
+    }
+
+    /// A request that a scenario has made as text.
+    pub(super) fn from_text(&mut self, text: &[u8]) -> [Bytes; 2] {
+        self.head.clear();
+        let body_at = write_text_request(text, self.scheme, &mut self.head);
+        [Bytes::copy_from_slice(&self.head), Bytes::copy_from_slice(&text[body_at..])]
+    }
+
+    /// The server has not processed a request: makes it due again, with its number.
+    pub(super) fn give_back(&mut self, kind: u16, number: u64) {
+        self.expander.return_number(number);
+        self.first.push_back(kind);
+    }
+
+    /// Skips the next request, which will not be sent; returns its kind.
+    pub(super) fn skip(&mut self) -> u16 {
+        match self.first.pop_front() {
+            Some(kind) => {
+                self.expander.skip_number();
+                kind
+            }
+            None => self.choice.draw(),
+        }
+    }
+}

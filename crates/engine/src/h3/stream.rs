@@ -1,0 +1,182 @@
+//! Stores the streams of a worker's connections, each at a place in the table of exchanges.
+//!
+//! A stream's index determines its place, so that no map is needed. Unlike in HTTP/2 an index cannot be skipped (RFC 9000
+//! §2.1): if a slow stream still occupies the place, another one is searched for.
+
+use crate::hot::{ExchangeIndex, PartialResponse};
+use crate::{Nanos, Slot};
+use bytes::Bytes;
+use paceline_http::Method;
+use paceline_http::h2::ResponseProgress;
+use paceline_http::h3::FrameReader;
+use quinn_proto::{Dir, Side, StreamId};
+
+/// The index of a place without a stream.
+const VACANT: u64 = u64::MAX;
+
+/// One stream: a request and its response.
+pub(super) struct Http3Stream {
+    /// The kind of its request.
+    pub kind: u16,
+    /// The number of its request.
+    pub number: u64,
+    /// The parts of the request that QUIC has not taken: the frames before the body, and the body.
+    pub unsent: [Bytes; 2],
+    /// Whether QUIC has not taken the whole request.
+    pub is_sending: bool,
+    /// Whether a byte of the response has come. The fields below are invalid before that.
+    pub has_response: bool,
+    pub reader: FrameReader,
+    pub progress: ResponseProgress,
+    /// The response received so far.
+    pub incoming: PartialResponse,
+    /// Its length in bytes, frames included.
+    pub bytes: u64,
+}
+
+impl Http3Stream {
+    fn new() -> Self {
+        Self {
+            kind: 0,
+            number: 0,
+            unsent: [Bytes::new(), Bytes::new()],
+            is_sending: false,
+            has_response: false,
+            reader: FrameReader::request(),
+            progress: ResponseProgress::new(Method::Other),
+            incoming: PartialResponse::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Starts a stream for a request.
+    pub(super) fn begin(&mut self, kind: u16, number: u64, request: [Bytes; 2]) {
+        (self.kind, self.number, self.unsent) = (kind, number, request);
+        (self.is_sending, self.has_response) = (true, false);
+    }
+
+    /// Notes the first byte of a response to a request of this method.
+    pub(super) fn begin_response(&mut self, method: Method, now: Nanos) {
+        self.has_response = true;
+        self.reader.restart();
+        self.progress = ResponseProgress::new(method);
+        self.incoming = PartialResponse { first_byte: now, ..PartialResponse::default() };
+        self.bytes = 0;
+    }
+
+    /// Forgets the rest of the request.
+    pub(super) fn stop_sending(&mut self) {
+        self.is_sending = false;
+        self.unsent = [Bytes::new(), Bytes::new()];
+    }
+}
+
+/// All streams of a worker.
+pub(super) struct Streams {
+    /// Places of each connection, a power of two.
+    places: usize,
+    /// The index of the stream at each place.
+    indices: Box<[u64]>,
+    table: Box<[Http3Stream]>,
+}
+
+impl Streams {
+    pub(super) fn new(connections: u32, places: u16) -> Self {
+        let places = usize::from(places);
+        let count = connections as usize * places;
+        Self {
+            places,
+            indices: vec![VACANT; count].into(),
+            table: (0..count).map(|_| Http3Stream::new()).collect(),
+        }
+    }
+
+    fn start(&self, slot: Slot) -> usize {
+        slot as usize * self.places
+    }
+
+    /// The place in a slot that has this index: where it belongs, or elsewhere.
+    #[inline]
+    fn find(&self, slot: Slot, near: u64, index: u64) -> Option<ExchangeIndex> {
+        let indices = &self.indices[self.start(slot)..][..self.places];
+        let hint = near as usize & (self.places - 1);
+        let place =
+            if indices[hint] == index { Some(hint) } else { indices.iter().position(|at| *at == index) };
+        place.map(|place| place as ExchangeIndex)
+    }
+
+    /// The place of a stream; none if it has ended.
+    #[inline]
+    pub(super) fn place_of(&self, slot: Slot, id: StreamId) -> Option<ExchangeIndex> {
+        self.find(slot, id.index(), id.index())
+    }
+
+    /// Puts a stream at a free place. There is one for every stream that a connection may have open.
+    #[inline]
+    pub(super) fn open(&mut self, slot: Slot, id: StreamId) -> Option<ExchangeIndex> {
+        let place = self.find(slot, id.index(), VACANT)?;
+        let at = self.start(slot) + usize::from(place);
+        self.indices[at] = id.index();
+        Some(place)
+    }
+
+    /// The id of the stream at a place; none if there is none.
+    pub(super) fn id_at(&self, slot: Slot, place: ExchangeIndex) -> Option<StreamId> {
+        let index = self.indices[self.start(slot) + usize::from(place)];
+        (index != VACANT).then(|| StreamId::new(Side::Client, Dir::Bi, index))
+    }
+
+    #[inline]
+    pub(super) fn at(&mut self, slot: Slot, place: ExchangeIndex) -> &mut Http3Stream {
+        &mut self.table[slot as usize * self.places + usize::from(place)]
+    }
+
+    /// Ends the stream at a place.
+    #[inline]
+    pub(super) fn end(&mut self, slot: Slot, place: ExchangeIndex) {
+        let at = self.start(slot) + usize::from(place);
+        self.indices[at] = VACANT;
+        if self.table[at].is_sending {
+            self.table[at].stop_sending();
+        }
+    }
+
+    /// The streams of a connection from an index on, the lowest first.
+    pub(super) fn from(&self, slot: Slot, first: u64) -> Vec<(u64, ExchangeIndex)> {
+        let indices = self.indices[self.start(slot)..][..self.places].iter().enumerate();
+        let mut found: Vec<_> = indices
+            .filter(|(_, index)| **index != VACANT && **index >= first)
+            .map(|(place, index)| (*index, place as ExchangeIndex))
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Ends all streams of a closed connection.
+    pub(super) fn end_all(&mut self, slot: Slot) {
+        for place in 0..self.places as ExchangeIndex {
+            self.end(slot, place);
+            self.at(slot, place).incoming = PartialResponse::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_stream_does_not_block_the_place_of_another() {
+        let id = |index| StreamId::new(Side::Client, Dir::Bi, index);
+        let mut streams = Streams::new(2, 4);
+        assert_eq!([0, 1, 2, 3].map(|index| streams.open(1, id(index))), [0, 1, 2, 3].map(Some));
+        assert_eq!(streams.open(1, id(4)), None);
+        streams.end(1, 2);
+        assert_eq!(streams.open(1, id(4)), Some(2), "place 0 is occupied");
+        assert_eq!((streams.place_of(1, id(4)), streams.place_of(1, id(2))), (Some(2), None));
+        assert_eq!((streams.id_at(1, 2), streams.id_at(0, 2)), (Some(id(4)), None));
+        assert_eq!(streams.from(1, 1), [(1, 1), (3, 3), (4, 2)]);
+        streams.end_all(1);
+        assert_eq!(streams.from(1, 0), []);
+    }
+}
