@@ -53,6 +53,11 @@ pub enum TapEventKind {
         /// The bytes.
         bytes: Vec<u8>,
     },
+    /// The server has ended a stream of a QUIC connection.
+    StreamEnded {
+        /// The id of the stream.
+        id: u64,
+    },
     /// The server closed its side.
     Ended,
 }
@@ -154,6 +159,10 @@ impl<T: Transport> Transport for Tap<'_, T> {
             self.note(at, TapEventKind::Connected { handshake_began: Some(self.began) });
         }
         self.note(at, TapEventKind::Stream { direction, id, bytes: bytes.to_vec() });
+    }
+
+    fn note_stream_end(&mut self, _: Slot, id: u64) {
+        self.note(KernelClock.now(), TapEventKind::StreamEnded { id });
     }
 
     fn received_at(&self) -> Option<Nanos> {

@@ -119,6 +119,10 @@ pub trait Transport {
     #[inline]
     fn note_stream(&mut self, _slot: Slot, _direction: Direction, _stream: u64, _bytes: &[u8]) {}
 
+    /// Notes that the server has ended a stream of the slot.
+    #[inline]
+    fn note_stream_end(&mut self, _slot: Slot, _stream: u64) {}
+
     /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none if
     /// timestamps are not enabled or not known.
     #[inline]

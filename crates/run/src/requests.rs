@@ -30,7 +30,7 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
             if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
         let template = template(&request, spec, &mut files, inputs).map_err(invalid)?;
-        if job.protocol == Protocol::Http2 {
+        if job.protocol.has_streams() {
             http2.push(over_http2(job, &request, spec, &files).map_err(|error| invalid(error.into()))?);
         }
         let body = check(job, spec, &mut contents, inputs)?;
@@ -44,7 +44,7 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
     })
 }
 
-/// The request in the form of HTTP/2.
+/// The request in the form of HTTP/2 and HTTP/3.
 fn over_http2(
     job: &Job,
     request: &Request,
@@ -116,8 +116,8 @@ fn connection_fields(job: &Job, headers: &mut Headers) -> HttpVersion {
         (Protocol::Http10, true) => (HttpVersion::Http10, Some("Keep-Alive")),
         (Protocol::Http11, true) => (HttpVersion::Http11, None),
         (Protocol::Http10, false) => (HttpVersion::Http10, None),
-        // HTTP/2 has neither a request line nor connection fields.
-        (Protocol::Http2, _) => (HttpVersion::Http11, None),
+        // HTTP/2 and HTTP/3 have neither a request line nor connection fields.
+        (Protocol::Http2 | Protocol::Http3, _) => (HttpVersion::Http11, None),
     };
     if let Some(option) = option {
         headers.set_default("Connection", option);

@@ -225,12 +225,14 @@ impl<S: Scenario> Http3<S> {
                         state = self.responses.read(place, &chunk.bytes, received)?;
                         continue;
                     }
+                    transport.note_stream_end(slot, number(id));
                     if !self.responses.take_repeat(place, &chunk.bytes, received) {
                         state = self.responses.read_whole(place, &chunk.bytes, received)?;
                     }
                     break;
                 }
                 Ok(None) => {
+                    transport.note_stream_end(slot, number(id));
                     self.responses.end(place, received)?;
                     break;
                 }

@@ -193,7 +193,7 @@ impl<S: Scenario> Responses<S> {
             FrameEvent::FieldSection(section) => self.on_fields(place, section, received),
             FrameEvent::Data { piece, end_frame } => self.on_data(place, piece, end_frame, received),
             // The reader of a request's stream reports no others.
-            FrameEvent::NeedMore | FrameEvent::Settings | FrameEvent::GoAway(_) => Ok(StreamState::Open),
+            FrameEvent::NeedMore | FrameEvent::Settings(_) | FrameEvent::GoAway(_) => Ok(StreamState::Open),
         }
     }
 

@@ -88,19 +88,41 @@ fn write_frame(out: &mut Vec<u8>, kind: u64, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// Checks the payload of SETTINGS. The values are not needed: a request's field section is far below any limit that
-/// servers set, and no dynamic table is used. Returns the identifier of the first invalid setting, or nothing if the
-/// layout is invalid.
-pub(super) fn check_settings(mut payload: &[u8]) -> Result<(), Option<u64>> {
-    let mut seen = Vec::new();
-    while !payload.is_empty() {
-        let (id, length) = read_varint(payload).ok_or(None)?;
-        let (_, more) = read_varint(&payload[length..]).ok_or(None)?;
-        if setting::OF_HTTP2.contains(&id) || seen.contains(&id) {
-            return Err(Some(id));
+/// The payload of SETTINGS. The engine needs no value of them: a request's field section is far below any limit that
+/// servers set, and no dynamic table is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingsPayload<'b>(&'b [u8]);
+
+impl<'b> SettingsPayload<'b> {
+    /// Checks the payload: an error is the identifier of the first invalid setting, or none if the layout is invalid.
+    pub(super) fn new(payload: &'b [u8]) -> Result<Self, Option<u64>> {
+        let mut seen = Vec::new();
+        let mut rest = payload;
+        while !rest.is_empty() {
+            let ((id, _), length) = read_setting(rest).ok_or(None)?;
+            if setting::OF_HTTP2.contains(&id) || seen.contains(&id) {
+                return Err(Some(id));
+            }
+            seen.push(id);
+            rest = &rest[length..];
         }
-        seen.push(id);
-        payload = &payload[length + more..];
+        Ok(Self(payload))
     }
-    Ok(())
+
+    /// The identifiers and values, in order.
+    pub fn iter(self) -> impl Iterator<Item = (u64, u64)> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let (setting, length) = read_setting(rest)?;
+            rest = &rest[length..];
+            Some(setting)
+        })
+    }
+}
+
+/// The setting at the beginning of the input, and its length.
+fn read_setting(input: &[u8]) -> Option<((u64, u64), usize)> {
+    let (id, length) = read_varint(input)?;
+    let (value, more) = read_varint(&input[length..])?;
+    Some(((id, value), length + more))
 }

@@ -22,7 +22,10 @@ mod response;
 mod varint;
 
 pub use error::{ErrorCode, FrameName, Http3Error};
-pub use frame::{StreamKind, write_control_stream, write_data, write_data_head, write_goaway, write_headers};
+pub use frame::{
+    SettingsPayload, StreamKind, write_control_stream, write_data, write_data_head, write_goaway,
+    write_headers,
+};
 pub use qpack::{QpackError, QpackScratch, decode as decode_section, push_field, push_prefix};
 pub use reader::{FrameEvent, FrameReader, MAX_FIELD_SECTION_BYTES, StreamKindReader};
 pub use request::{RequestSections, write_text_request};

@@ -4,7 +4,7 @@
 //! received if they came in one piece. Frames of unknown types are skipped (RFC 9114 §9).
 
 use super::error::{FrameName, Http3Error};
-use super::frame::{StreamKind, check_settings, kind};
+use super::frame::{SettingsPayload, StreamKind, kind};
 use super::varint::{VARINT_BYTES, read_varint, varint_length};
 
 /// The maximum length of a field section. The same limit as for a head of HTTP/1.1.
@@ -31,7 +31,7 @@ pub enum FrameEvent<'b> {
         end_frame: bool,
     },
     /// SETTINGS, which are valid.
-    Settings,
+    Settings(SettingsPayload<'b>),
     /// GOAWAY: no request from this stream id on is processed.
     GoAway(u64),
 }
@@ -237,12 +237,12 @@ impl FrameReader {
         match kind {
             kind::HEADERS => Ok(FrameEvent::FieldSection(payload)),
             kind::SETTINGS => {
-                check_settings(payload).map_err(|setting| match setting {
+                let settings = SettingsPayload::new(payload).map_err(|setting| match setting {
                     Some(setting) => Http3Error::Setting { setting },
                     None => Http3Error::FrameLayout { frame: FrameName(kind) },
                 })?;
                 *role = StreamRole::Control { has_settings: true };
-                Ok(FrameEvent::Settings)
+                Ok(FrameEvent::Settings(settings))
             }
             kind => match read_varint(payload) {
                 Some((id, length)) if length == payload.len() => Ok(FrameEvent::GoAway(id)),

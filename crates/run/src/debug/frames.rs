@@ -8,9 +8,6 @@ use paceline_http::h2::{
 };
 use paceline_job::Nanos;
 
-/// The maximum number of frames shown of an exchange.
-const MAX_FRAMES: usize = 200;
-
 /// One connection, as both sides see it.
 #[derive(Default)]
 struct Connection {
@@ -72,7 +69,7 @@ impl Connection {
             } else if let FrameEvent::Data { piece, .. } = event {
                 current.request.extend_from_slice(piece);
             }
-            show(">", &event, &mut current.frames);
+            show(">", &event, current);
         }
     }
 
@@ -83,7 +80,7 @@ impl Connection {
             && let Ok((event, taken)) = self.received.next(input)
         {
             input = &input[taken..];
-            show("<", &event, &mut current.frames);
+            show("<", &event, current);
             let is_current = |stream| stream == self.stream && current.complete.is_none();
             let ends = match event {
                 FrameEvent::FieldBlock { stream, block, end_stream } => {
@@ -113,7 +110,7 @@ impl Connection {
 }
 
 /// Adds a frame to those that are shown: with its mark, name and contents.
-fn show(mark: &str, event: &FrameEvent<'_>, frames: &mut Vec<String>) {
+fn show(mark: &str, event: &FrameEvent<'_>, message: &mut Message) {
     let end = |ends: bool| if ends { ", END_STREAM" } else { "" };
     let text = match *event {
         FrameEvent::NeedMore => return,
@@ -136,11 +133,7 @@ fn show(mark: &str, event: &FrameEvent<'_>, frames: &mut Vec<String>) {
             format!("WINDOW_UPDATE stream {stream}, increment {increment}")
         }
     };
-    if frames.len() < MAX_FRAMES {
-        frames.push(format!("{mark} {text}"));
-    } else if frames.len() == MAX_FRAMES {
-        frames.push("* more frames follow".to_owned());
-    }
+    message.add_frame(mark, text);
 }
 
 /// The settings by name (RFC 9113 §6.5.2).

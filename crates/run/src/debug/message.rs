@@ -7,6 +7,9 @@ use paceline_job::Nanos;
 /// Most bytes of a body that are kept.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
+/// The maximum number of frames shown of an exchange.
+const MAX_FRAMES: usize = 200;
+
 /// A request and its response.
 #[derive(Debug, Default)]
 pub(super) struct Message {
@@ -18,7 +21,7 @@ pub(super) struct Message {
     pub coding: ContentCoding,
     /// The body, without framing.
     pub body: Vec<u8>,
-    /// Frames of HTTP/2 before and in this exchange.
+    /// Frames of HTTP/2 or HTTP/3 before and in this exchange.
     pub frames: Vec<String>,
     /// When the attempt to connect, the TLS handshake and the use of the connection began, if it was made for this
     /// request.
@@ -38,6 +41,15 @@ impl Message {
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
+    /// Adds a frame to those that are shown, after a mark for its direction.
+    pub fn add_frame(&mut self, mark: &str, text: String) {
+        if self.frames.len() < MAX_FRAMES {
+            self.frames.push(format!("{mark} {text}"));
+        } else if self.frames.len() == MAX_FRAMES {
+            self.frames.push("* more frames follow".to_owned());
+        }
+    }
+
     /// Notes an event of its connection other than bytes.
     pub fn note(&mut self, at: Nanos, kind: &TapEventKind) {
         match kind {
@@ -45,7 +57,11 @@ impl Message {
             TapEventKind::Connected { handshake_began } => {
                 (self.connected, self.handshake_began) = (Some(at), *handshake_began);
             }
-            TapEventKind::Sent(_) | TapEventKind::Received(_) | TapEventKind::Ended => {}
+            TapEventKind::Sent(_)
+            | TapEventKind::Received(_)
+            | TapEventKind::Ended
+            | TapEventKind::Stream { .. }
+            | TapEventKind::StreamEnded { .. } => {}
         }
     }
 }

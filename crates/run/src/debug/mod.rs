@@ -6,6 +6,7 @@
 //! are read from the noted bytes. The caller escapes the server's bytes before printing them.
 
 mod frames;
+mod http3;
 mod message;
 
 use crate::{Prepared, RunError};
@@ -30,11 +31,11 @@ pub struct DebugExchange {
     pub address: Option<Address>,
     /// The TLS parameters agreed on: version, cipher, whether the certificate was checked.
     pub tls: Option<String>,
-    /// The frames of HTTP/2 that passed, a line each: `>` for those sent, `<` for those received.
+    /// The frames of HTTP/2 or HTTP/3 that passed, a line each: `>` for those sent, `<` for those received.
     pub frames: Vec<String>,
-    /// The request as sent; over HTTP/2 its fields, a line each.
+    /// The request as sent; over HTTP/2 and HTTP/3 its fields, a line each.
     pub request: Vec<u8>,
-    /// The head of the response as received, including its blank line; over HTTP/2 its fields, a line each.
+    /// The head of the response as received, including its blank line; over HTTP/2 and HTTP/3 its fields, a line each.
     pub head: Vec<u8>,
     /// The status.
     pub status: u16,
@@ -76,6 +77,7 @@ impl Prepared {
         let messages = match settings.job.protocol {
             Protocol::Http10 | Protocol::Http11 => message::over_http1(&events, settings.job.line_ends()),
             Protocol::Http2 => frames::over_http2(&events),
+            Protocol::Http3 => http3::over_http3(&events),
         };
         let has_all = messages.iter().all(|message| message.complete.is_some());
         if !has_all || messages.is_empty() {
