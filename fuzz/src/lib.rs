@@ -14,6 +14,7 @@ mod generator_output;
 mod histogram;
 mod http2_fields;
 mod http2_frames;
+mod http3_stream;
 mod imported_report;
 mod job;
 mod manifest;
@@ -50,6 +51,7 @@ macro_rules! for_each_target {
             histogram: 2_500,
             http2_fields: 2_500,
             http2_frames: 2_500,
+            http3_stream: 2_500,
             imported_report: 2_500,
             job: 2_500,
             manifest: 2_500,

@@ -90,7 +90,7 @@ impl Settings {
         } else if self.job.protocol == Protocol::Http3
             && !self.tls.as_ref().is_some_and(|tls| tls.has_tls13())
         {
-            "HTTP/3 needs TLS 1.3: use an https:// URL, and leave --tls 1.2 out"
+            "HTTP/3 needs TLS 1.3: use an https:// URL, and leave --tls-version 1.2 out"
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > MAX_OUTGOING_BYTES {
             "the outstanding requests of one connection exceed 1 GiB in total: pipeline fewer requests, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {

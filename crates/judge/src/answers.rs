@@ -128,11 +128,12 @@ fn advice(run: &Run) -> String {
     ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or(look, |(_, way)| way)
 }
 
-/// The response does not follow the requested protocol. A server without HTTP/2 is detected before the run begins.
+/// The response does not follow the requested protocol. A server without HTTP/2 or HTTP/3 is detected before the run begins.
 fn broken_rules(run: &Run, look: &str) -> String {
     let failure = run.connections.commonest_failure.as_deref().unwrap_or("see the record");
     match run.target.protocol.as_str() {
         "http/2" => format!("The response violates HTTP/2: {failure}. Fix the server, or use --http 1.1."),
+        "http/3" => format!("The response violates HTTP/3: {failure}. Fix the server, or use --http 2."),
         _ => format!(
             "The response is not valid HTTP/1.1. Check the port, and whether it is http or https; if both are correct, fix the server. {look}"
         ),

@@ -7,17 +7,20 @@
 mod clock;
 mod echo;
 mod http2;
+mod http3;
 mod network;
 mod server;
 
 pub use clock::VirtualClock;
 pub use echo::{Echo, EchoHttp2, FrameOrder};
 pub use http2::MisbehavingHttp2;
-pub use network::{Act, Connect, Network, Script};
+pub use http3::{Http3Behaviour, MisbehavingHttp3};
+pub use network::{Act, Connect, DatagramNetwork, Network, Script};
 pub use server::{FreezingServer, MisbehavingServer, response};
 
 use crate::h1::Http1;
 use crate::h2::Http2;
+use crate::h3::Http3;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
 use crate::scripted::Scripted;
 use crate::session::Sessions;
@@ -67,6 +70,7 @@ pub fn echo(settings: &Settings, answer: Rc<[u8]>, order: FrameOrder) -> Result<
             drive_over::<Http1, _>(settings, Echo::new(slots, length, answer))
         }
         Protocol::Http2 => drive_over::<Http2, _>(settings, EchoHttp2::new(slots, answer, order)),
+        Protocol::Http3 => Err(EngineError::Settings("there is no echo over QUIC")),
     }
 }
 
@@ -123,6 +127,8 @@ impl<'a> Simulation<'a> {
             (Protocol::Http10 | Protocol::Http11, Some(_)) => Self::drive_out::<Http1<Sessions>>,
             (Protocol::Http2, None) => Self::drive_out::<Http2>,
             (Protocol::Http2, Some(_)) => Self::drive_out::<Http2<Sessions>>,
+            (Protocol::Http3, None) => Self::drive_datagrams_out::<Http3>,
+            (Protocol::Http3, Some(_)) => Self::drive_datagrams_out::<Http3<Sessions>>,
         };
         drive(self, script, recorder)
     }
@@ -135,6 +141,14 @@ impl<'a> Simulation<'a> {
         Ok(self.drive::<P>(script, recorder)?.into_outcome())
     }
 
+    fn drive_datagrams_out<P: ProtocolHandler>(
+        &self,
+        script: &mut dyn Script,
+        recorder: &mut Recorder,
+    ) -> Result<ThreadOutcome, EngineError> {
+        Ok(self.drive_over::<P, _>(script, recorder, DatagramNetwork::new)?.into_outcome())
+    }
+
     /// Runs the worker and leaves its blocks in the recorder.
     fn run(&self, script: &mut dyn Script, recorder: &mut Recorder) -> Result<(), EngineError> {
         match (self.settings.job.protocol, self.settings.requests.sessions()) {
@@ -144,6 +158,12 @@ impl<'a> Simulation<'a> {
             }
             (Protocol::Http2, None) => self.drive::<Http2>(script, recorder).map(drop),
             (Protocol::Http2, Some(_)) => self.drive::<Http2<Sessions>>(script, recorder).map(drop),
+            (Protocol::Http3, None) => {
+                self.drive_over::<Http3, _>(script, recorder, DatagramNetwork::new).map(drop)
+            }
+            (Protocol::Http3, Some(_)) => {
+                self.drive_over::<Http3<Sessions>, _>(script, recorder, DatagramNetwork::new).map(drop)
+            }
         }
     }
 
@@ -156,6 +176,19 @@ impl<'a> Simulation<'a> {
     where
         'a: 'w,
     {
+        self.drive_over(script, recorder, |network| network)
+    }
+
+    /// The same over a transport that `wrap` makes of the network.
+    fn drive_over<'w, P: ProtocolHandler, T: Transport>(
+        &self,
+        script: &'w mut dyn Script,
+        recorder: &'w mut Recorder,
+        wrap: impl FnOnce(Network<'w>) -> T,
+    ) -> Result<Worker<'w, VirtualClock, T, P>, EngineError>
+    where
+        'a: 'w,
+    {
         self.settings.check()?;
         let network = Network::new(
             self.clock.clone(),
@@ -163,7 +196,7 @@ impl<'a> Simulation<'a> {
             self.settings.requests.as_fixed().map(<[u8]>::len),
             script,
         );
-        let mut worker = Worker::new(self.settings, 0, self.clock.clone(), network, recorder);
+        let mut worker = Worker::new(self.settings, 0, self.clock.clone(), wrap(network), recorder);
         let (clock, stop_at) = (self.clock.clone(), self.stop_at);
         worker.run(&SingleWorker { clock, stop_at, unreachable: Cell::new(false) }, self.observer)?;
         Ok(worker)

@@ -33,6 +33,8 @@ pub enum Act {
     Close,
     /// Breaks the connection.
     Reset,
+    /// Calls [`Script::alarm`].
+    Alarm,
 }
 
 /// The other end of every connection.
@@ -51,6 +53,12 @@ pub trait Script {
     fn bytes(&mut self, _slot: Slot, _bytes: &[u8], _now: Nanos, _acts: &mut Vec<(Nanos, Act)>) -> bool {
         false
     }
+
+    /// A datagram has arrived: appends the actions, as [`Script::request`] does.
+    fn datagram(&mut self, _slot: Slot, _datagram: &[u8], _now: Nanos, _acts: &mut Vec<(Nanos, Act)>) {}
+
+    /// The moment of an [`Act::Alarm`] has come: appends the actions, as [`Script::request`] does.
+    fn alarm(&mut self, _slot: Slot, _now: Nanos, _acts: &mut Vec<(Nanos, Act)>) {}
 
     /// The number of the `wanted` bytes that a socket takes; 0 means it has no room until [`Script::room_after`].
     fn takes(&mut self, wanted: usize) -> usize {
@@ -175,6 +183,14 @@ impl<'s> Network<'s> {
         self.queue.push(Reverse(QueuedEvent { at, sequence: self.sequence, slot, generation, event }));
     }
 
+    /// Schedules what a script wants to do.
+    fn schedule_acts(&mut self, slot: Slot, now: Nanos, mut acts: Vec<(Nanos, Act)>) {
+        for (at, act) in acts.drain(..) {
+            self.schedule(at.max(now), slot, NetworkEvent::Act(act));
+        }
+        self.acts = acts;
+    }
+
     /// Applies one event; returns the readiness of the slot, unless its connection is gone.
     fn deliver(&mut self, queued: QueuedEvent) -> Option<Readiness> {
         let pipe = &mut self.pipes[queued.slot as usize];
@@ -187,6 +203,12 @@ impl<'s> Network<'s> {
             NetworkEvent::Refused => (pipe.refused, ready.hangup) = (true, true),
             NetworkEvent::Room => ready.writable = true,
             NetworkEvent::More => ready.readable = true,
+            NetworkEvent::Act(Act::Alarm) => {
+                let mut acts = std::mem::take(&mut self.acts);
+                self.script.alarm(queued.slot, queued.at, &mut acts);
+                self.schedule_acts(queued.slot, queued.at, acts);
+                return None;
+            }
             NetworkEvent::Act(_) if pipe.closed || pipe.reset => return None,
             NetworkEvent::Act(Act::Send(bytes)) if bytes.is_empty() => return None,
             NetworkEvent::Act(Act::Send(bytes)) => {
@@ -249,11 +271,23 @@ impl Transport for Network<'_> {
                 self.script.request(slot, now, &mut acts);
             }
         }
-        for (at, act) in acts.drain(..) {
-            self.schedule(at.max(now), slot, NetworkEvent::Act(act));
-        }
-        self.acts = acts;
+        self.schedule_acts(slot, now, acts);
         Ok(taken)
+    }
+
+    fn send_datagrams(&mut self, slot: Slot, bytes: &[u8], segment: usize) -> io::Result<()> {
+        let now = self.clock.peek();
+        if self.script.takes(bytes.len()) == 0 {
+            let after = self.script.room_after();
+            self.schedule(now + after, slot, NetworkEvent::Room);
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut acts = std::mem::take(&mut self.acts);
+        for datagram in bytes.chunks(segment) {
+            self.script.datagram(slot, datagram, now, &mut acts);
+        }
+        self.schedule_acts(slot, now, acts);
+        Ok(())
     }
 
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
@@ -305,6 +339,48 @@ impl Transport for Network<'_> {
             self.clock.move_to(limit);
         }
         Ok(())
+    }
+}
+
+/// The same network for datagrams: a read returns one of them.
+pub struct DatagramNetwork<'s>(Network<'s>);
+
+impl<'s> DatagramNetwork<'s> {
+    /// Moves datagrams over a network.
+    pub fn new(network: Network<'s>) -> Self {
+        Self(network)
+    }
+}
+
+impl Transport for DatagramNetwork<'_> {
+    const HAS_DATAGRAMS: bool = true;
+
+    fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        self.0.connect(slot)
+    }
+
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        self.0.finish_connect(slot)
+    }
+
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(slot, bytes)
+    }
+
+    fn send_datagrams(&mut self, slot: Slot, bytes: &[u8], segment: usize) -> io::Result<()> {
+        self.0.send_datagrams(slot, bytes, segment)
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.receive(slot, buffer)
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.0.close(slot);
+    }
+
+    fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
+        self.0.wait(wait_limit, ready)
     }
 }
 

@@ -4,9 +4,13 @@
 //! their number and the first. `freeze.rs`, `life.rs` and `timeouts.rs` check that times are right, `kernel.rs` and
 //! `faults.rs` test the kernel's sockets.
 
+use crate::http3::{any_server, server_config};
 use crate::support::{REQUEST, asking, closed_loop};
 use paceline_engine::hot::Recorder;
-use paceline_engine::sim::{MisbehavingHttp2, MisbehavingServer, Script, VirtualClock, simulate_with};
+use paceline_engine::sim::{
+    Http3Behaviour, MisbehavingHttp2, MisbehavingHttp3, MisbehavingServer, Script, VirtualClock,
+    simulate_with,
+};
 use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure, Nanos, PaceKind,
@@ -20,6 +24,8 @@ use std::sync::Arc;
 const CASES: u64 = 25_000;
 /// The same over HTTP/2.
 const CASES_HTTP2: u64 = 5_000;
+/// The same over HTTP/3, where handshakes and packets are encrypted.
+const CASES_HTTP3: u64 = 500;
 
 /// A shape determined by the seed, and its window, if it requires one.
 fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
@@ -166,7 +172,7 @@ fn check(case: u64, settings: &Settings, stop_at: Nanos, tallies: &[Tally], arri
     let never_sent = both(|counts| counts.ended(Ending::Unsent) + counts.ended(Ending::ConnectFailed));
     let sent = both(|counts| counts.scheduled) - never_sent;
     // The script goes on behind a close that it has announced; those requests are sent again.
-    let arrived = arrived.filter(|_| settings.job.depth == 1 || settings.job.protocol == Protocol::Http2);
+    let arrived = arrived.filter(|_| settings.job.depth == 1 || settings.job.protocol.has_streams());
     assert!(arrived.is_none_or(|arrived| arrived <= sent), "more arrived than was sent; {}", context());
     let (LoadModel::Open { shape, arrivals: Arrivals::Constant }, Bound::Duration(window)) =
         (&settings.job.load, settings.job.window)
@@ -228,7 +234,7 @@ fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String)
     let count = |measure| tally.times(measure).count();
     let closed = settings.job.load == LoadModel::Closed;
     // A closed loop leaves no request unsent, unless a server handed it back and the end came before it was sent again.
-    let may_return = settings.job.protocol == Protocol::Http2 || settings.job.depth > 1;
+    let may_return = settings.job.protocol.has_streams() || settings.job.depth > 1;
     assert!(!closed || unsent == 0 || may_return, "{}", context());
     let waited = if closed { timed_out + unsent } else { timed_out };
     assert_eq!(count(Measure::Service), ok + waited, "{}", context());
@@ -250,6 +256,16 @@ fn check_tally(tally: &Tally, settings: &Settings, context: &dyn Fn() -> String)
     }
 }
 
+/// The same settings for a protocol.
+fn over(protocol: Protocol, settings: Settings) -> Settings {
+    let mut settings = settings.with(|job| job.protocol = protocol);
+    if protocol == Protocol::Http3 {
+        settings.job.url = Url::parse("https://a/").unwrap();
+        settings.tls = Some(any_server());
+    }
+    settings
+}
+
 /// Simulates runs determined by the case's number, and checks each. Returns their results.
 fn simulate_cases<S: Script>(
     everyday: u64,
@@ -264,7 +280,7 @@ fn simulate_cases<S: Script>(
     let (mut unreachable, mut requests, mut not_ok) = (0u64, 0u64, 0u64);
     for case in first..first + cases {
         let mut random = Random::new(case);
-        let settings = settings(&mut random).with(|job| job.protocol = protocol);
+        let settings = over(protocol, settings(&mut random));
         let (one_in, pieces) = (random.below(12), random.below(2) == 0);
         let slowest = Nanos(random.below(8_000_000));
         let server = server(&mut random, one_in, pieces, slowest);
@@ -308,4 +324,20 @@ fn every_request_over_http2_ends_exactly_once() {
     };
     // A request that a server hands back is received again.
     println!("{}", simulate_cases(CASES_HTTP2, Protocol::Http2, server, |_| None));
+}
+
+#[test]
+fn every_request_over_http3_ends_exactly_once() {
+    let tls = server_config();
+    let server = |random: &mut Random, one_in: u64, _, slowest| {
+        let behaviour = Http3Behaviour {
+            one_in,
+            lost_in: random.below(2) * (5 + random.below(100)),
+            slowest,
+            requests_per_connection: random.below(3) as u32 * (1 + random.below(20) as u32),
+            streams: 1 + random.below(12) as u32,
+        };
+        MisbehavingHttp3::new(random.next_u64(), behaviour, Arc::clone(&tls))
+    };
+    println!("{}", simulate_cases(CASES_HTTP3, Protocol::Http3, server, |_| None));
 }

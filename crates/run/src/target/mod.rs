@@ -10,7 +10,7 @@ use crate::{Inputs, RunError};
 use paceline_engine::Address;
 use paceline_engine::tls::TlsSettings;
 use paceline_http::Scheme;
-use paceline_job::Job;
+use paceline_job::{Job, Protocol};
 use paceline_record::Tried;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,7 +42,9 @@ impl Destination {
             None => {
                 let host = &job.proxy.as_ref().map_or(&job.url, |proxy| &proxy.url).host;
                 let candidates = addresses::candidates(job, sources)?;
-                let (address, tried) = race::first_to_accept(host, &candidates, job.connect_timeout.into())?;
+                let attempt = if job.protocol == Protocol::Http3 { race::over_quic } else { race::over_tcp };
+                let limit = job.connect_timeout.into();
+                let (address, tried) = race::first_to_accept(host, &candidates, attempt, limit)?;
                 (address.into(), tried)
             }
         };

@@ -7,19 +7,63 @@
 use crate::RunError;
 use paceline_record::Tried;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long an address is tried alone before the next is tried in parallel (RFC 8305 §5, Connection Attempt Delay).
 const HEAD_START: Duration = Duration::from_millis(250);
+
+/// How an address is tried: an error if it does not answer within a limit.
+pub(super) type Attempt = fn(SocketAddr, Duration) -> io::Result<()>;
+
+/// Connects over TCP.
+pub(super) fn over_tcp(address: SocketAddr, limit: Duration) -> io::Result<()> {
+    TcpStream::connect_timeout(&address, limit).map(drop)
+}
+
+/// The length of a datagram to which a server of QUIC must answer: no shorter one may begin a connection (RFC 9000 §14.1).
+const INITIAL_BYTES: usize = 1200;
+/// A version that is reserved, so that every server answers with the versions that it speaks (RFC 9000 §6.3).
+const RESERVED_VERSION: [u8; 4] = [0x1a, 0x2a, 0x3a, 0x4a];
+/// The time after which a datagram counts as lost and is sent again.
+const RETRY: Duration = Duration::from_millis(300);
+
+/// Asks for the versions of QUIC that a server speaks (RFC 9000 §6), which begins no connection.
+pub(super) fn over_quic(address: SocketAddr, limit: Duration) -> io::Result<()> {
+    let local = match address {
+        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((local, 0))?;
+    socket.connect(address)?;
+    // A long header with a connection id of eight bytes for each side (RFC 9000 §17.2); the rest has no meaning.
+    let mut packet = [0; INITIAL_BYTES];
+    packet[0] = 0xc0;
+    packet[1..5].copy_from_slice(&RESERVED_VERSION);
+    (packet[5], packet[14]) = (8, 8);
+    let began = Instant::now();
+    let mut answer = [0; 2048];
+    loop {
+        socket.send(&packet)?;
+        let left = limit.saturating_sub(began.elapsed());
+        socket.set_read_timeout(Some(left.min(RETRY).max(Duration::from_millis(1))))?;
+        match socket.recv(&mut answer) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) if began.elapsed() >= limit => return Err(io::ErrorKind::TimedOut.into()),
+            Err(_) => {}
+        }
+    }
+}
 
 /// The first address to accept a connection, and those that were tried and did not. An attempt in progress is not
 /// stopped: it ends at its time limit, and its result is ignored.
 pub(super) fn first_to_accept(
     name: &str,
     candidates: &[SocketAddr],
+    attempt: Attempt,
     limit: Duration,
 ) -> Result<(SocketAddr, Vec<Tried>), RunError> {
     if let [only] = candidates {
@@ -33,7 +77,7 @@ pub(super) fn first_to_accept(
         let next = waiting.next();
         if let Some(address) = next {
             under_way.push(*address);
-            try_it(*address, limit, tell.clone());
+            try_it(*address, attempt, limit, tell.clone());
         } else if under_way.is_empty() {
             return Err(none_accepts(name, &failed));
         }
@@ -60,9 +104,14 @@ pub(super) fn first_to_accept(
     }
 }
 
-fn try_it(address: SocketAddr, limit: Duration, tell: Sender<(SocketAddr, io::Result<()>)>) {
+fn try_it(
+    address: SocketAddr,
+    attempt: Attempt,
+    limit: Duration,
+    tell: Sender<(SocketAddr, io::Result<()>)>,
+) {
     let attempt = move || {
-        let accepted = TcpStream::connect_timeout(&address, limit).map(drop);
+        let accepted = attempt(address, limit);
         // The receiver is gone if another address was faster.
         let _ = tell.send((address, accepted));
     };
@@ -124,8 +173,13 @@ mod tests {
         let mut reported = Vec::new();
         assert!(
             once_in_five(|| {
-                let (used, failed) =
-                    first_to_accept("a", &[refuses, listens, closed_port()], Duration::from_secs(9)).unwrap();
+                let (used, failed) = first_to_accept(
+                    "a",
+                    &[refuses, listens, closed_port()],
+                    over_tcp,
+                    Duration::from_secs(9),
+                )
+                .unwrap();
                 assert_eq!(used, listens);
                 assert_eq!(failed[0].address, refuses.to_string());
                 let as_refused = failed.len() == 1 && failed[0].failure.contains("refused");
@@ -135,7 +189,28 @@ mod tests {
             "{reported:?}"
         );
         // With a single address no attempt is made.
-        assert_eq!(first_to_accept("a", &[refuses], Duration::ZERO).unwrap().0, refuses);
+        assert_eq!(first_to_accept("a", &[refuses], over_tcp, Duration::ZERO).unwrap().0, refuses);
+    }
+
+    #[test]
+    fn a_server_of_quic_is_found_by_its_answer_to_an_unknown_version() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let listens = server.local_addr().unwrap();
+        let serve = thread::spawn(move || {
+            let mut datagram = [0; 2048];
+            let (length, client) = server.recv_from(&mut datagram).unwrap();
+            server.send_to(b"versions", client).unwrap();
+            datagram[..length].to_vec()
+        });
+        let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let (used, failed) =
+            first_to_accept("a", &[closed, listens], over_quic, Duration::from_secs(9)).unwrap();
+        assert_eq!((used, failed.len()), (listens, 1), "{failed:?}");
+        let asked = serve.join().unwrap();
+        assert_eq!((asked.len(), &asked[..6]), (1200, &[0xc0, 0x1a, 0x2a, 0x3a, 0x4a, 8][..]));
+        let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let error = over_quic(silent.local_addr().unwrap(), Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[test]
@@ -150,7 +225,8 @@ mod tests {
             let silent = full.local_addr().unwrap();
             let fill = || TcpStream::connect_timeout(&silent, Duration::from_millis(50));
             let _held: Vec<_> = (0..4).map_while(|_| fill().ok()).collect();
-            let (used, failed) = first_to_accept("a", &[silent, listens], Duration::from_secs(60)).unwrap();
+            let (used, failed) =
+                first_to_accept("a", &[silent, listens], over_tcp, Duration::from_secs(60)).unwrap();
             (used, failed.len()) == (listens, 1)
         }));
     }
@@ -158,7 +234,8 @@ mod tests {
     #[test]
     fn every_failure_is_reported() {
         let [one, two] = [closed_port(), closed_port()];
-        let error = first_to_accept("a.test", &[one, two], Duration::from_secs(9)).unwrap_err().to_string();
+        let error =
+            first_to_accept("a.test", &[one, two], over_tcp, Duration::from_secs(9)).unwrap_err().to_string();
         for reported in ["a.test", &one.to_string(), &two.to_string(), "refused"] {
             assert!(error.contains(reported), "{error}");
         }

@@ -8,7 +8,10 @@ use paceline_run::RunError;
 
 /// The hint for a target to which no connection could be made, or on which none of `made` connections was kept.
 fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, made: u64) -> &'static str {
-    use ConnectionFailure::{ClosedUnused, ConnectLimit, Flood, Http2, NoSettings, NotHttp2, Truncated};
+    use ConnectionFailure::{
+        ClosedUnused, ConnectLimit, Flood, Http2, Http3, NoQuic, NoSettings, NotHttp2, Quic, QuicClosed,
+        QuicVersion, Truncated,
+    };
     if let Some(error) = TlsError::within(error) {
         return paceline_run::remedy(error.fault);
     }
@@ -18,6 +21,15 @@ fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, m
         }
         (Some(NotHttp2 | Http2 | Flood), _) => "try --http 1.1, or another port",
         (Some(NoSettings), _) => "try --http 1.1 or another port, or raise --connect-timeout",
+        (Some(NoQuic), _) => {
+            "check that the server speaks HTTP/3 and that no firewall drops UDP on that port; or try --http 2"
+        }
+        (None, Some(libc::ECONNREFUSED)) if protocol == Protocol::Http3 => {
+            "no process listens on that port over UDP: check that the server speaks HTTP/3, or try --http 2"
+        }
+        (Some(QuicVersion | Quic | QuicClosed | Http3), _) => {
+            "look for the reason in the server's log, or try --http 2"
+        }
         // Before or after the server's SETTINGS, with which a connection counts as made.
         (Some(ClosedUnused | Truncated), _) | (_, Some(libc::ECONNRESET | libc::EPIPE))
             if protocol == Protocol::Http2 =>
