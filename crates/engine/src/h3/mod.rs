@@ -326,7 +326,7 @@ impl<S: Scenario> Http3<S> {
             return Some(self.outgoing.next());
         }
         let step = self.responses.scenario.make(slot, place, now)?;
-        Some(NextRequest { kind: step.kind, number: 0, bytes: self.outgoing.from_text(step.text) })
+        Some(NextRequest { kind: step.kind, number: 0, bytes: self.outgoing.encode_text(step.text) })
     }
 
     /// Begins one request; false if there is none.

@@ -77,7 +77,7 @@ impl Http3Outgoing {
     }
 
     /// A request that a scenario has made as text.
-    pub(super) fn from_text(&mut self, text: &[u8]) -> [Bytes; 2] {
+    pub(super) fn encode_text(&mut self, text: &[u8]) -> [Bytes; 2] {
         self.head.clear();
         let body_at = write_text_request(text, self.scheme, &mut self.head);
         [Bytes::copy_from_slice(&self.head), Bytes::copy_from_slice(&text[body_at..])]

@@ -13,7 +13,7 @@ impl ControlMessage<'_> {
     /// The value of the message, if it is of this type, whose value is a `T`, which every bit pattern is.
     pub(super) fn value<T: Copy>(&self, level: i32, kind: i32) -> Option<T> {
         // SAFETY: the header was returned by CMSG_FIRSTHDR or CMSG_NXTHDR; CMSG_LEN takes a number only.
-        let has_value = self.0.cmsg_len as usize >= unsafe { libc::CMSG_LEN(size_of::<T>() as u32) } as usize;
+        let has_value = self.0.cmsg_len >= unsafe { libc::CMSG_LEN(size_of::<T>() as u32) } as _;
         if (self.0.cmsg_level, self.0.cmsg_type) != (level, kind) || !has_value {
             return None;
         }
