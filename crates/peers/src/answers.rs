@@ -12,6 +12,12 @@ pub(crate) fn answered(block: &Block) -> u64 {
     total(block.status.values().copied())
 }
 
+/// Responses whose status is one of those.
+pub(crate) fn answered_with(block: &Block, is_one: impl Fn(u16) -> bool) -> u64 {
+    let found = block.status.iter().filter(|(status, _)| status.parse().is_ok_and(&is_one));
+    total(found.map(|(_, count)| *count))
+}
+
 /// The responses that ended after the window: a tool that does not wait at the end of its time does not count them.
 pub(crate) fn late(block: &Block) -> u64 {
     block.counts.ok.saturating_sub(block.completed_in_window)

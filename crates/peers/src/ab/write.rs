@@ -4,8 +4,7 @@
 //! longest body and the sum of all, which give a lower bound; it is exact if there are two lengths.
 
 use super::command::{AbCommand, heading};
-use crate::answers::{answered, connect_times, whole_times, with_failures};
-use crate::quantity::total;
+use crate::answers::{answered, answered_with, connect_times, whole_times, with_failures};
 use crate::tool::{FirstResponse, ToolOutput, concerns};
 use paceline_record::{Block, Run};
 use paceline_stats::Histogram;
@@ -114,7 +113,7 @@ fn other_lengths(block: &Block, first: u64) -> u64 {
         return 0;
     }
     // Bodies of other responses are in the sum too: then only the ends are known.
-    let known = block.counts.ok == total(block.status.values().copied());
+    let known = block.counts.ok == answered(block);
     let apart = if known { block.bytes.body.abs_diff(first.saturating_mul(ok)) } else { 0 };
     apart.div_ceil(farthest).clamp(1, ok.max(1))
 }
@@ -130,8 +129,7 @@ impl AbReport<'_> {
     }
 
     fn non_2xx(&self) -> u64 {
-        let others = self.run.total.status.iter().filter(|(status, _)| !status.starts_with('2'));
-        total(others.map(|(_, count)| *count))
+        answered_with(&self.run.total, |status| !(200..300).contains(&status))
     }
 
     /// Labels and values, with an empty label for a blank line of the text.

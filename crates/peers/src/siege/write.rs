@@ -2,7 +2,7 @@
 //! on standard output.
 
 use super::command::{Log, SiegeCommand, VERSION};
-use crate::answers::{answered, late, times_left_out, until_last_response, whole_times};
+use crate::answers::{answered, answered_with, late, times_left_out, until_last_response, whole_times};
 use crate::quantity::total;
 use crate::tool::{LogRow, ToolOutput, concerns};
 use paceline_record::Run;
@@ -44,10 +44,7 @@ pub fn begin(command: &SiegeCommand) -> ToolOutput {
 /// The text after the run.
 pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
     let counts = run.total.counts;
-    let of = |is: fn(u16) -> bool| {
-        let found = run.total.status.iter().filter(|(status, _)| status.parse().is_ok_and(is));
-        total(found.map(|(_, count)| *count))
-    };
+    let of = |is: fn(u16) -> bool| answered_with(&run.total, is);
     let (answered, errors) = (answered(&run.total), of(|status| matches!(status, 408 | 500..510)));
     let times = whole_times(&run.total);
     let is_cut = command.is_timed() || run.stopped;

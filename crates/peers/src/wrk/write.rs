@@ -7,7 +7,7 @@
 use super::command::{Variant, WrkCommand};
 use super::script::{SampleValues, ScriptErrors, ScriptResults};
 use super::units::{binary, metric, push_column, time_s, time_us};
-use crate::answers::{answered, decoded, late, with_failures};
+use crate::answers::{answered, answered_with, decoded, late, with_failures};
 use crate::quantity::total;
 use crate::tool::{ToolOutput, concerns};
 use paceline_record::{Phase, Run, Times};
@@ -186,13 +186,11 @@ fn complete(run: &Run) -> u64 {
 
 fn errors(run: &Run) -> ScriptErrors {
     let counts = run.total.counts;
-    let is_bad = |status: &str| status.parse::<u16>().is_ok_and(|status| status > 399);
-    let bad = run.total.status.iter().filter(|(status, _)| is_bad(status)).map(|(_, count)| *count);
     ScriptErrors {
         connect: counts.connect_failed,
         read: counts.io_failed,
         write: 0,
-        status: total(bad),
+        status: answered_with(&run.total, |status| status > 399),
         timeout: counts.timed_out,
     }
 }
