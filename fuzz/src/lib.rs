@@ -5,6 +5,7 @@
 //! mutations of them; `scripts/fuzz` runs them under libFuzzer (`fuzz/libfuzzer/`), which looks for inputs that reach
 //! new code.
 
+mod access_log;
 mod archive;
 mod balancer;
 mod board_entry;
@@ -42,6 +43,7 @@ use arbitrary::{Arbitrary, Unstructured};
 macro_rules! for_each_target {
     ($call:ident) => {
         $call! {
+            access_log: 2_500,
             archive: 800,
             balancer: 2_500,
             board_entry: 2_500,

@@ -36,6 +36,7 @@ pub use health::Health;
 pub use inputs::{Inputs, MAX_BYTES};
 pub use outcome::RunObservers;
 pub use prepare::{Prepared, allowed_cores, read_trace};
+pub use replay::fuzz_log;
 pub use schedule::fuzz_schedule;
 pub use segments::arrival_check;
 pub use target::remedy;

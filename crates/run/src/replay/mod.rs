@@ -118,11 +118,16 @@ fn read_entry(line: &str, format: Option<&LogFormat>) -> Option<LogEntry> {
     format.map_or_else(|| LogEntry::read(line), |format| format.read(line))
 }
 
-/// Whether an entry has a path, and nothing in it would break a line.
+/// Whether an entry has a method and a path, and nothing in it would break a line.
 fn is_sendable(entry: &LogEntry) -> bool {
     let texts = [Some(&entry.target), entry.host.as_ref(), entry.referer.as_ref(), entry.user_agent.as_ref()];
     let is_clean = |text: &String| !text.bytes().any(|byte| byte.is_ascii_control());
-    entry.target.starts_with('/') && !entry.target.contains(' ') && texts.into_iter().flatten().all(is_clean)
+    let is_method = |byte: u8| byte.is_ascii_uppercase() || byte == b'-';
+    let has_method = !entry.method.is_empty() && entry.method.bytes().all(is_method);
+    has_method
+        && entry.target.starts_with('/')
+        && !entry.target.contains(' ')
+        && texts.into_iter().flatten().all(is_clean)
 }
 
 /// A line of a log; empty if it is too long, or no text.
@@ -321,6 +326,24 @@ fn push_request(bytes: &mut Vec<u8>, entry: &LogEntry, host: &str) {
     add("\r\n\r\n");
 }
 
+/// Reads any text as a format and a log in it, for fuzzing: each line that is replayed is one request.
+#[doc(hidden)]
+pub fn fuzz_log(text: &str) {
+    let (format, lines) = text.split_once('\n').unwrap_or(("", text));
+    let format = LogFormat::parse(format).ok();
+    let mut sends = LoggedSends::default();
+    for (position, line) in (0..).zip(lines.lines()) {
+        let Some(entry) = read_entry(line, format.as_ref()).filter(is_sendable) else { continue };
+        let mut request = Vec::new();
+        push_request(&mut request, &entry, "host");
+        let ends = request.windows(4).filter(|bytes| bytes == b"\r\n\r\n").count();
+        assert!(ends == 1 && request.ends_with(b"\r\n\r\n"), "{entry:?}");
+        sends.push(&entry.time, position);
+    }
+    let (moments, positions) = sends.finish(1.0);
+    assert!(moments.is_sorted() && positions.is_sorted() && moments.len() == positions.len());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,6 +436,14 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
             "GET /2 HTTP/1.1\r\nHost: h:1\r\nUser-Agent: u2\r\nReferer: http://r/\r\nAccept: */*\r\n\r\n"
         );
         assert!(all[2].ends_with("\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"), "{}", all[2]);
+    }
+
+    #[test]
+    fn a_method_adds_no_fields() {
+        let entry = |method: &str| format!("{{\"ts\":1,\"method\":\"{method}\",\"uri\":\"/\"}}\n");
+        let (trace, _) =
+            read(&format!("{}{}", entry("A / HTTP/1.1\\r\\nB:"), entry("PURGE")), 1.0, true).unwrap();
+        assert_eq!((trace.sends, trace.positions[0]), (1, entry("A / HTTP/1.1\\r\\nB:").len() as u64));
     }
 
     #[test]
