@@ -1485,7 +1485,7 @@ export interface ProcessUse {
 }
 
 /** The version of HTTP for requests. */
-export type Protocol = "http/1.0" | "http/1.1" | "http/2";
+export type Protocol = "http/1.0" | "http/1.1" | "http/2" | "http/3";
 
 /** Events per second. Always positive and finite. */
 export type Rate = number;

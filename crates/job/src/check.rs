@@ -288,6 +288,21 @@ mod tests {
     }
 
     #[test]
+    fn http3_needs_tls_and_udp() {
+        let with = |url: &str, change: fn(&mut Job)| {
+            problems(|job| {
+                (job.protocol, job.url) = (Protocol::Http3, Url::parse(url).unwrap());
+                change(job);
+            })
+        };
+        assert_eq!(with("https://a/", |_| {}), []);
+        assert_eq!(with("https://a/", |job| job.depth = 10), []);
+        assert_eq!(with("http://a/", |_| {}), [JobProblem::Http3WithoutTls]);
+        let over_socket = with("https://a/", |job| job.unix_socket = Some("/s".into()));
+        assert_eq!(over_socket, [JobProblem::Http3Without { with: "--unix-socket" }]);
+    }
+
+    #[test]
     fn the_default_is_valid_and_every_problem_is_reported() {
         assert_eq!(problems(|_| {}), []);
         let all = problems(|job| {

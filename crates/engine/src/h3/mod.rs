@@ -87,6 +87,7 @@ impl<S: Scenario> Http3<S> {
             }
         }
         endpoint.exchange_events(quic);
+        connection.is_due = false;
         self.alarms.set(slot, endpoint.timeout(&mut quic.connection));
         if failure.is_some() {
             // It is reported when the loop acts on the connection.
@@ -528,9 +529,13 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
     }
 
     fn take_due(&mut self, now: Nanos) -> Option<Slot> {
-        let slot = self.due.pop().or_else(|| self.alarms.take_due(now))?;
-        self.connections[slot as usize].is_due = false;
-        Some(slot)
+        while let Some(slot) = self.due.pop() {
+            // Not if its output went with a request.
+            if std::mem::take(&mut self.connections[slot as usize].is_due) {
+                return Some(slot);
+            }
+        }
+        self.alarms.take_due(now)
     }
 
     fn advance<T: Transport>(

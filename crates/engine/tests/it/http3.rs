@@ -1,14 +1,15 @@
-//! HTTP/3 in the simulation: limits of streams, GOAWAY, loss of packets, cancelled requests, uploads.
+//! HTTP/3 in the simulation: limits of streams, GOAWAY, loss of packets, cancelled requests, uploads; and over the
+//! kernel's sockets.
 //!
 //! `conservation.rs` runs random cases against the same server, which misbehaves there.
 
 use crate::support::closed_loop;
 use crate::tls_server;
-use paceline_engine::sim::{Http3Behaviour, MisbehavingHttp3, VirtualClock, simulate};
+use paceline_engine::sim::{Act, Http3Behaviour, MisbehavingHttp3, Script as _, VirtualClock, simulate};
 use paceline_engine::tls::{TlsOptions, TlsSettings, Trust};
 use paceline_engine::{
-    BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Nanos, RequestKind, Requests, ResponseCheck,
-    Settings, ThreadOutcome,
+    BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Nanos, NoObserver, RequestKind, Requests,
+    ResponseCheck, Settings, Slot, StopFlag, ThreadOutcome,
 };
 use paceline_http::{LineFiles, Request, Url};
 use paceline_job::{Protocol, TlsVersion};
@@ -146,4 +147,53 @@ fn tls_1_2_is_refused_before_the_run() {
         Settings { tls: Some(Arc::new(TlsSettings::new(options).unwrap())), ..settings(1, 1, 1, b"") };
     let error = settings.check().unwrap_err().to_string();
     assert!(error.contains("TLS 1.3"), "{error}");
+}
+
+/// Serves on a UDP socket until the test process ends; returns its address. Actions are carried out at once.
+fn serve_udp(behaviour: Http3Behaviour) -> std::net::SocketAddr {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    let tls = server_config();
+    std::thread::spawn(move || {
+        let mut server = MisbehavingHttp3::new(1, behaviour, tls);
+        let began = std::time::Instant::now();
+        let mut clients = Vec::new();
+        let mut datagram = [0; 2048];
+        loop {
+            let (length, client) = socket.recv_from(&mut datagram).unwrap();
+            let slot = clients.iter().position(|known| *known == client).unwrap_or(clients.len());
+            if slot == clients.len() {
+                clients.push(client);
+            }
+            let now = Nanos(began.elapsed().as_nanos() as u64);
+            let mut acts = Vec::new();
+            server.datagram(slot as Slot, &datagram[..length], now, &mut acts);
+            for (_, act) in acts {
+                if let Act::Send(bytes) = act {
+                    socket.send_to(&bytes, client).unwrap();
+                }
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn datagrams_are_sent_and_received_in_batches_on_the_kernel() {
+    let prompt = Http3Behaviour { slowest: Nanos::ZERO, ..GOOD };
+    let body = vec![b'x'; 300_000];
+    let settings = Settings { address: serve_udp(prompt).into(), ..settings(2, 3, 30, &body) }
+        .with(|job| job.threads = 1);
+    let outcome = paceline_engine::run(&settings, &StopFlag::new(), &NoObserver).unwrap();
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 30, "{:?}", outcome.connections);
+    assert!(outcome.total.counts.sent_bytes > 9_000_000);
+}
+
+#[test]
+fn a_closed_port_refuses_at_once() {
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let settings = Settings { address: closed.into(), ..settings(1, 1, 1, b"") };
+    let error = paceline_engine::run(&settings, &StopFlag::new(), &NoObserver).unwrap_err();
+    let EngineError::Unreachable { source, .. } = error else { panic!("{error}") };
+    assert_eq!(source.raw_os_error(), Some(libc::ECONNREFUSED), "{source}");
 }

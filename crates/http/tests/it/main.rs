@@ -10,6 +10,7 @@ mod allocation;
 mod events;
 mod generate;
 mod http2;
+mod http3;
 mod observe;
 mod oracle;
 mod pieces;

@@ -50,6 +50,19 @@ pub struct DebugExchange {
 }
 
 impl DebugExchange {
+    /// The alternative services that the server announces for HTTP/3 (RFC 7838 §3, RFC 9114 §3.1.1), unless the
+    /// response came over it.
+    pub fn http3_offer(&self) -> Option<String> {
+        let head = String::from_utf8_lossy(&self.head);
+        let mut lines = head.lines();
+        if lines.next().is_none_or(|first| first.starts_with("HTTP/3")) {
+            return None;
+        }
+        let fields = lines.filter_map(|line| line.split_once(':'));
+        let mut services = fields.filter(|(name, _)| name.eq_ignore_ascii_case("alt-svc"));
+        services.find_map(|(_, value)| value.contains("h3=").then(|| value.trim().to_owned()))
+    }
+
     /// The decoded body.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! `--debug`: sends each request once and shows it with its response; measures nothing.
 //!
-//! Lines begin with `>` if sent, `<` if received, and `*` for comments, as in curl. Over HTTP/2 the frames are listed
+//! Lines begin with `>` if sent, `<` if received, and `*` for comments, as in curl. Over HTTP/2 and HTTP/3 the frames are listed
 //! before the request and the response, which are shown as fields.
 
 use super::explain::explain;
@@ -45,6 +45,9 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
     }
     text.push(&marked(">", &exchange.request));
     text.push(&marked("<", &exchange.head));
+    if let Some(offer) = exchange.http3_offer() {
+        text.push(&terminal!("* Alt-Svc: the server offers HTTP/3 ({}): try --http 3\n", offer));
+    }
     let bytes = |count: usize| counted(count, "byte", "bytes");
     let received = bytes(exchange.body.len());
     match exchange.content() {

@@ -40,8 +40,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
     pub threads: Option<u32>,
 
-    /// Maximum number of requests outstanding on a connection: pipelined, or with --http 2 as concurrent streams
-    /// [default: 1]
+    /// Maximum number of requests outstanding on a connection: pipelined, or with --http 2 or 3 as concurrent
+    /// streams [default: 1]
     #[arg(hide_short_help = true, long, visible_alias = "streams", value_name = "DEPTH", value_parser = whole::<u16>, help_heading = "Load")]
     pub pipeline: Option<u16>,
 
