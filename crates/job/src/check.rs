@@ -276,6 +276,7 @@ impl Job {
 mod tests {
     use super::*;
     use crate::{Distribution, LoaderShare, Rate, StreamFormat, StreamSpec, Think, Trace};
+    use paceline_http::Url;
 
     fn problems(change: impl FnOnce(&mut Job)) -> Vec<JobProblem> {
         let mut job = Job::default();

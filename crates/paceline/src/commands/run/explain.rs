@@ -133,4 +133,18 @@ mod tests {
             assert!(http1.contains("Check the port") && !http1.contains("--http"), "{failure}: {http1}");
         }
     }
+
+    #[test]
+    fn a_server_without_http3_gets_the_hint_to_http2() {
+        let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 443)));
+        let failures = [
+            (ConnectionFailure::NoQuic, "firewall"),
+            (ConnectionFailure::Os(libc::ECONNREFUSED), "over UDP"),
+            (ConnectionFailure::QuicVersion, "log"),
+        ];
+        for (failure, named) in failures {
+            let hint = connect_hint(&failure.into(), &address, Protocol::Http3, 0);
+            assert!(hint.contains(named) && hint.contains("--http 2"), "{failure}: {hint}");
+        }
+    }
 }
