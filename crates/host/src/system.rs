@@ -68,12 +68,13 @@ pub fn start_loopback() -> io::Result<()> {
     }
     let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))?;
     // SAFETY: the kernel reads and writes one `ifreq`.
-    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as libc::Ioctl, &raw mut request) })?;
     // SAFETY: the kernel has filled this field.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
     request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
     // SAFETY: the kernel reads one `ifreq`.
-    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }).map(drop)
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &raw const request) })
+        .map(drop)
 }
 
 /// Makes a mount read-only, without set-user-id programs and devices: mount_setattr(2), by its descriptor.
