@@ -17,6 +17,8 @@ mod scripts;
 mod state;
 mod statistics;
 mod thread;
+#[cfg(target_env = "musl")]
+mod unwind;
 
 pub use error::ScriptError;
 pub use interrupt::RunWatch;
