@@ -683,3 +683,45 @@ test("a page that cannot be drawn says so, and the next one is drawn", async () 
   assert.equal(await page.getByRole("alert").count(), 0);
   await done(page);
 });
+
+test("a site of files shows rounds, runs, servers and comparisons from a plain file server", async () => {
+  const site = join(folder, "site");
+  const written = spawnSync(paceline, ["site", join(root, "history"), "-o", site], { encoding: "utf8" });
+  assert.equal(written.status, 0, written.stderr);
+  const types = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml", json: "application/json" };
+  const files = createServer((request, response) => {
+    const path = new URL(request.url, "http://localhost").pathname;
+    try {
+      const bytes = readFileSync(join(site, path.endsWith("/") ? `${path}index.html` : path));
+      response.writeHead(200, { "content-type": types[path.split(".").pop()] ?? "text/html" }).end(bytes);
+    } catch {
+      response.writeHead(404, { "content-type": "text/html" }).end("<h1>not found</h1>");
+    }
+  });
+  await new Promise((listening) => files.listen(0, "127.0.0.1", listening));
+  const host = `http://127.0.0.1:${files.address().port}/`;
+  try {
+    const page = await open(host, { host });
+    await page.locator(".cards > *").first().waitFor();
+    assert.equal(await page.getByRole("link", { name: "Live", exact: true }).count(), 0);
+    await page.goto(`${host}#/round/${roundOf("frameworks")}`);
+    await rowsOf(page).first().waitFor();
+    await rowsOf(page).first().click();
+    await page.getByRole("link", { name: "Everything about this run" }).first().click();
+    await page.getByRole("heading", { name: "How requests ended" }).waitFor();
+    assert.equal(await page.getByText("Download", { exact: true }).count(), 0, "a site has no downloads");
+    await page.goto(`${host}#/server/go-nethttp`);
+    await page.getByRole("img", { name: /Requests/ }).first().waitFor();
+    await page.goto(`${host}#/compare`);
+    await page.locator(".pairs a").first().click();
+    await page.getByText("B relative to A").waitFor();
+    await page.goto(`${host}#/then`);
+    await page.getByRole("heading", { name: "Then and now" }).waitFor();
+    assert.deepEqual(page.problems, []);
+    await page.goto(`${host}#/compare?a=${rounds[0].id}&b=nothing`);
+    await page.getByText("This site does not contain that page").waitFor();
+    await page.close();
+  } finally {
+    files.close();
+  }
+});

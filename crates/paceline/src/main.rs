@@ -49,6 +49,8 @@ enum Command {
     Audit(commands::audit::Arguments),
     /// Show stored results in a browser
     View(commands::view::Arguments),
+    /// Write the pages of stored results as files, for any file server
+    Site(commands::site::Arguments),
     /// Check how accurate Paceline is on this machine
     Selftest(commands::selftest::Arguments),
     /// Check this machine's settings for good measurements
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Store(arguments) => commands::store::run(arguments),
         Command::Audit(arguments) => commands::audit::run(&arguments),
         Command::View(arguments) => commands::view::run(arguments),
+        Command::Site(arguments) => commands::site::run(arguments),
         Command::Selftest(arguments) => commands::selftest::run(arguments),
         Command::ReferenceServer(arguments) => commands::selftest::serve(arguments),
         Command::Doctor(arguments) => commands::doctor::run(arguments),

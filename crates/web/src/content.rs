@@ -62,6 +62,11 @@ impl ResponseContent {
         Ok(Self::new("application/json", page_json(page)?))
     }
 
+    /// The bytes.
+    pub fn plain(&self) -> &[u8] {
+        &self.plain
+    }
+
     /// The bytes compressed with gzip, to about a third for programs and an eighth for pages.
     pub fn gzipped(&self) -> &Bytes {
         self.gzipped.get_or_init(|| {

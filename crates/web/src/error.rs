@@ -31,6 +31,24 @@ pub enum WebError {
         #[source]
         source: io::Error,
     },
+    /// A file or folder cannot be written.
+    #[error("cannot write {path}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A folder for a site that has other contents.
+    #[error("{path} is not empty, and what is in it is no site that Paceline wrote")]
+    NotSite {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Rounds that cannot be read.
+    #[error("{}", .0.join("\n"))]
+    Unreadable(Vec<String>),
     /// A folder that holds no exported round.
     #[error("{path} has no exported round: there is no round.json in the folder or its subfolders")]
     NoExport {
@@ -77,6 +95,9 @@ impl WebError {
             WebError::Request(_) => 400,
             WebError::Store(StoreError::NotFound { .. } | StoreError::Ambiguous { .. }) => 404,
             WebError::Read { .. }
+            | WebError::Write { .. }
+            | WebError::NotSite { .. }
+            | WebError::Unreadable(_)
             | WebError::NoExport { .. }
             | WebError::Record { .. }
             | WebError::Archive(_)

@@ -6,30 +6,38 @@ use crate::WebError;
 use paceline_files::{MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, read_text};
 use paceline_record::{Round, Run, read_round, read_run};
 use paceline_store::archive::ROUND;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Depth of the search below the given folder.
+/// The entries of a folder that are looked into.
 const MAX_FOLDERS: usize = 1_000;
+/// Levels of folders below the given one: `MACHINE/ROUND`.
+const MAX_LEVELS: usize = 2;
 
-/// The exported rounds in a folder: itself, or the folders in it.
+/// The exported rounds in a folder: itself, or the folders in it, or those in these.
 ///
 /// # Errors
 /// [`WebError`] when the folder cannot be listed or holds none.
 pub fn find(folder: &Path) -> Result<Vec<PathBuf>, WebError> {
-    if folder.join(ROUND).is_file() {
-        return Ok(vec![folder.to_owned()]);
-    }
     let failed = |source| WebError::Read { path: folder.to_owned(), source };
-    let entries = std::fs::read_dir(folder).map_err(failed)?;
+    fs::read_dir(folder).map_err(failed)?;
     let mut found = Vec::new();
-    for entry in entries.take(MAX_FOLDERS) {
-        let path = entry.map_err(failed)?.path();
-        if path.join(ROUND).is_file() {
-            found.push(path);
-        }
-    }
+    search(folder, MAX_LEVELS, &mut found);
     found.sort();
     if found.is_empty() { Err(WebError::NoExport { path: folder.to_owned() }) } else { Ok(found) }
+}
+
+/// Searches a folder, and `levels` levels of folders below it. A folder that cannot be listed has no round.
+fn search(folder: &Path, levels: usize, found: &mut Vec<PathBuf>) {
+    if folder.join(ROUND).is_file() {
+        found.push(folder.to_owned());
+    } else if levels > 0
+        && let Ok(entries) = fs::read_dir(folder)
+    {
+        for entry in entries.take(MAX_FOLDERS).flatten().filter(|entry| entry.path().is_dir()) {
+            search(&entry.path(), levels - 1, found);
+        }
+    }
 }
 
 /// The round of an export, without its trials.

@@ -14,6 +14,10 @@ const TARGET_BYTES: usize = 4_096;
 /// The cookie that carries the token.
 const COOKIE: &str = "paceline_token";
 
+/// What a page may load: only files of its own server.
+pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 /// Access to the results.
 #[derive(Clone, Debug)]
 pub struct Access {
@@ -103,11 +107,7 @@ fn same(a: &str, b: &str) -> bool {
 /// Adds the headers that make the browser load and send nothing else.
 pub fn protect(response: &mut Response<Body>) {
     const HEADERS: [(HeaderName, &str); 6] = [
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
-             base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        ),
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_FRAME_OPTIONS, "DENY"),

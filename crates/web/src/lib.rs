@@ -1,6 +1,7 @@
-//! Kept results as pages: a read-only server, and reports of one file.
+//! Kept results as pages: a read-only server, sites of files, and reports of one file.
 //!
-//! The binary opens a [`Library`] (a store, an export, a run) and hands it to a [`WebServer`] or to [`single_file`].
+//! The binary opens a [`Library`] (a store, an export, a run) and hands it to a [`WebServer`], to [`write_site`] or to
+//! [`single_file`].
 //! What a page shows is computed in `page`; the browser's part is in `ui/` and embedded here as built. No endpoint
 //! writes, and no page refers to another host.
 
@@ -16,6 +17,7 @@ mod live;
 pub mod page;
 mod server;
 mod single_file;
+mod site;
 
 pub use error::WebError;
 pub use guard::Access;
@@ -24,3 +26,4 @@ pub use live::LiveFeed;
 pub use page::Records;
 pub use server::{ShownLibrary, WebServer};
 pub use single_file::{SingleFilePages, single_file};
+pub use site::{SiteContents, write_site};

@@ -73,7 +73,12 @@ impl ReadRound {
         self.page.get_or_init(|| RoundPage::new(&self.records, self.report()))
     }
 
-    fn report(&self) -> &Report {
+    /// Its trials, without what no page of a round shows.
+    pub fn trials(&self) -> &[Trial] {
+        &self.records.trials
+    }
+
+    pub(crate) fn report(&self) -> &Report {
         self.report.get_or_init(|| self.records.report())
     }
 
@@ -97,6 +102,32 @@ impl ReadRound {
         }
         let json = Arc::new(ResponseContent::json(self.page())?);
         Ok(self.json.get_or_init(|| json).clone())
+    }
+}
+
+/// The rounds over which servers are shown.
+pub struct Timelines {
+    /// Oldest first.
+    rounds: Vec<Arc<ReadRound>>,
+    /// The number of measured rounds that are not among them.
+    others: usize,
+    /// Whether all that were wanted could be read.
+    is_whole: bool,
+}
+
+impl Timelines {
+    /// A server over these rounds; none if no round has it.
+    pub fn page(&self, server: &str) -> Option<TimelinePage> {
+        let rounds: Vec<TimelineRound<'_>> = self
+            .rounds
+            .iter()
+            .map(|read| TimelineRound {
+                page: read.page(),
+                report: read.report(),
+                trials: &read.records.trials,
+            })
+            .collect();
+        TimelinePage::new(server, &rounds, self.others)
     }
 }
 
@@ -215,44 +246,47 @@ impl Library {
     /// # Errors
     /// [`WebError::NotFound`] when none of them has it, or what is wrong with the list of rounds.
     pub fn timeline(&self, server: &str) -> Result<Arc<ResponseContent>, WebError> {
-        let rounds = self.index()?.rounds.into_iter();
-        let measured: Vec<RoundEntry> = rounds.filter(|round| !round.imported).collect();
+        let measured = self.measured()?;
         let kept = || self.timelines.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, content)) = kept().get(server)
             && *of == measured
         {
             return Ok(content.clone());
         }
-        let (page, is_whole) = self.timeline_of(server, &measured)?;
+        let read = self.timelines_of(&measured);
+        let page = read.page(server);
+        let page = page.ok_or_else(|| WebError::NotFound { kind: "server", id: server.to_owned() })?;
         let content = Arc::new(ResponseContent::json(&page)?);
         // A round that could not be read may be readable later.
-        if is_whole {
+        if read.is_whole {
             kept().insert(server.to_owned(), (measured, content.clone()));
         }
         Ok(content)
     }
 
-    /// The time line of a server, and whether every round of it could be read.
-    fn timeline_of(&self, server: &str, measured: &[RoundEntry]) -> Result<(TimelinePage, bool), WebError> {
+    /// The measured rounds over which servers are shown.
+    ///
+    /// # Errors
+    /// What is wrong with the list of rounds.
+    pub fn timelines(&self) -> Result<Timelines, WebError> {
+        Ok(self.timelines_of(&self.measured()?))
+    }
+
+    /// The measured rounds, newest first.
+    fn measured(&self) -> Result<Vec<RoundEntry>, WebError> {
+        Ok(self.index()?.rounds.into_iter().filter(|round| !round.imported).collect())
+    }
+
+    /// The newest of these rounds. One that cannot be read is left out: its own page reports it.
+    fn timelines_of(&self, measured: &[RoundEntry]) -> Timelines {
         let mut trials = 0;
         let fits = |round: &&RoundEntry| {
             trials += u64::from(round.planned);
             trials <= MAX_TRIALS
         };
         let newest: Vec<&RoundEntry> = measured.iter().take(TIMELINE_ROUNDS).take_while(fits).collect();
-        let read: Vec<Arc<ReadRound>> =
-            newest.iter().rev().filter_map(|round| self.read(&round.id).ok()).collect();
-        let rounds: Vec<TimelineRound<'_>> = read
-            .iter()
-            .map(|read| TimelineRound {
-                page: read.page(),
-                report: read.report(),
-                trials: &read.records.trials,
-            })
-            .collect();
-        let page = TimelinePage::new(server, &rounds, measured.len() - read.len());
-        let page = page.ok_or_else(|| WebError::NotFound { kind: "server", id: server.to_owned() })?;
-        Ok((page, read.len() == newest.len()))
+        let rounds: Vec<_> = newest.iter().rev().filter_map(|round| self.read(&round.id).ok()).collect();
+        Timelines { is_whole: rounds.len() == newest.len(), others: measured.len() - rounds.len(), rounds }
     }
 
     /// The published figures beside those of the newest round of each plan.

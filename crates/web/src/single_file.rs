@@ -5,7 +5,8 @@
 use crate::WebError;
 use crate::assets::{PLOT, SCRIPT, STYLE};
 use crate::content::page_json;
-use crate::page::{ComparePage, ComparedRound, IndexPage, OverallPage, Records, RoundPage, RunPage};
+use crate::page::{ComparePage, ComparedRound, IndexPage, Records, RoundPage, RunPage};
+use crate::site::PageSink;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
@@ -15,7 +16,7 @@ use paceline_experiment::RoundComparison;
 use paceline_record::Run;
 use paceline_report::Report;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 /// Contents of a file: pages by the paths that a server would use.
@@ -38,12 +39,7 @@ impl SingleFilePages {
         contents.put("/api/index".to_owned(), &IndexPage::of_file(vec![records.round.clone()]))?;
         let report = records.report();
         let page = RoundPage::new(records, &report);
-        for metric in page.tables.iter().map(|table| table.metric).collect::<BTreeSet<_>>() {
-            if let Some(scores) = OverallPage::new(&page, &report, metric, &[]) {
-                contents.put(format!("/api/rounds/{id}/overall?metric={metric}"), &scores)?;
-            }
-        }
-        contents.put(format!("/api/rounds/{id}"), &page)?;
+        contents.put_round(&page, &report)?;
         for trial in &records.trials {
             contents.put(format!("/api/rounds/{id}/runs/{}", trial.id), &RunPage::of_trial(trial))?;
         }
@@ -85,7 +81,9 @@ impl SingleFilePages {
         contents.put(format!("/api/compare?{query}"), &ComparePage::from_result(compared, result))?;
         Ok(contents)
     }
+}
 
+impl PageSink for SingleFilePages {
     fn put(&mut self, path: String, page: &impl Serialize) -> Result<(), WebError> {
         self.pages.insert(path, serde_json::to_value(page)?);
         Ok(())

@@ -18,6 +18,7 @@ pub mod round;
 pub mod run;
 pub mod selftest;
 pub mod shepherd;
+pub mod site;
 pub mod store;
 pub mod tools;
 pub mod view;

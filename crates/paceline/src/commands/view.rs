@@ -28,8 +28,8 @@ const HISTORY: &str = "history";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// An exported round, a folder with several, or a run's JSON [default: the store]
-    path: Option<PathBuf>,
+    #[command(flatten)]
+    source: Source,
     /// Listen on this address; any address other than loopback requires a token, which is printed
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -39,6 +39,13 @@ pub struct Arguments {
     /// Print the address without opening a browser
     #[arg(long)]
     no_open: bool,
+}
+
+/// The results that pages are made of.
+#[derive(clap::Args)]
+pub struct Source {
+    /// An exported round, a folder with several, or a run's JSON [default: the store]
+    path: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArguments,
     /// Folder for builds, logs and results [default: `.paceline` next to the servers' folder]
@@ -48,7 +55,7 @@ pub struct Arguments {
 
 /// Serves the results until it is stopped.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
-    let library = library(&arguments)?;
+    let library = arguments.source.library()?;
     let Arguments { listen, allow_host, no_open, .. } = arguments;
     let server = WebServer::bind(listen, allow_host, library, LiveFeed::default()).map_err(complain)?;
     server.prepare().map_err(complain)?;
@@ -62,35 +69,41 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     Ok(Status::Done)
 }
 
-fn library(arguments: &Arguments) -> anyhow::Result<Library> {
-    match &arguments.path {
-        Some(path) if path.exists() && !path.is_dir() => {
-            export::run(path).map(Library::of_run).map_err(complain)
+impl Source {
+    /// Opens them.
+    pub fn library(&self) -> anyhow::Result<Library> {
+        match &self.path {
+            Some(path) if path.exists() && !path.is_dir() => {
+                export::run(path).map(Library::of_run).map_err(complain)
+            }
+            Some(path) => Library::of_folder(path).map_err(complain),
+            None => self.kept(),
         }
-        Some(path) => Library::of_folder(path).map_err(complain),
-        None => kept(arguments),
     }
-}
 
-/// The rounds of the store. If there are none yet, those in the project's history, so that the pages are not empty.
-fn kept(arguments: &Arguments) -> anyhow::Result<Library> {
-    let state = state_dir(arguments.state_dir.clone());
-    let place = arguments.store.path(&state);
-    let opened = Store::open_existing(&place);
-    let is_empty = match &opened {
-        Ok(store) => store.counts().map_err(complain_of_store)?.is_empty(),
-        Err(error) => matches!(error, StoreError::Missing { .. }),
-    };
-    let beside = state.parent().unwrap_or(Path::new("")).join(HISTORY);
-    let history = [beside.as_path(), Path::new(HISTORY)].into_iter().find(|folder| folder.is_dir());
-    match history.filter(|_| is_empty && !arguments.store.is_named()) {
-        Some(history) => {
-            let library = Library::of_folder(history).map_err(complain)?;
-            say(&format!("No round is stored in {} yet. `paceline round` measures one.", place.display()));
-            say(&format!("Showing the rounds in {0} instead (`paceline view {0}`).", history.display()));
-            Ok(library)
+    /// The rounds of the store. If there are none yet, those in the project's history, so that the pages are not empty.
+    fn kept(&self) -> anyhow::Result<Library> {
+        let state = state_dir(self.state_dir.clone());
+        let place = self.store.path(&state);
+        let opened = Store::open_existing(&place);
+        let is_empty = match &opened {
+            Ok(store) => store.counts().map_err(complain_of_store)?.is_empty(),
+            Err(error) => matches!(error, StoreError::Missing { .. }),
+        };
+        let beside = state.parent().unwrap_or(Path::new("")).join(HISTORY);
+        let history = [beside.as_path(), Path::new(HISTORY)].into_iter().find(|folder| folder.is_dir());
+        match history.filter(|_| is_empty && !self.store.is_named()) {
+            Some(history) => {
+                let library = Library::of_folder(history).map_err(complain)?;
+                say(&format!(
+                    "No round is stored in {} yet. `paceline round` measures one.",
+                    place.display()
+                ));
+                say(&format!("Showing the rounds in {0} instead (`paceline view {0}`).", history.display()));
+                Ok(library)
+            }
+            None => opened.map(Library::of_store).map_err(without_store),
         }
-        None => opened.map(Library::of_store).map_err(without_store),
     }
 }
 
@@ -180,8 +193,13 @@ pub fn complain(error: WebError) -> anyhow::Error {
         | WebError::Record { .. }
         | WebError::Archive(_)
         | WebError::NotFound { .. }
+        | WebError::Unreadable(_)
         | WebError::Request(_) => Complaint::usage(what),
-        WebError::Store(_) | WebError::Start(_) | WebError::Json(_) => Complaint::environment(what),
+        WebError::NotSite { .. } => Complaint::usage(what)
+            .hint("name a new folder with -o, or an empty one: files in the folder of a site are removed"),
+        WebError::Write { .. } | WebError::Store(_) | WebError::Start(_) | WebError::Json(_) => {
+            Complaint::environment(what)
+        }
     };
     complaint.into()
 }

@@ -9,6 +9,7 @@ mod answers;
 mod built;
 mod compared;
 mod served;
+mod site;
 mod times;
 mod types;
 

@@ -10,7 +10,11 @@ use std::net::{SocketAddr, TcpStream};
 
 /// A server of the rounds stored with the project, on any port of loopback. It ends with the process.
 pub fn start() -> SocketAddr {
-    let library = Library::of_folder(&root().join("history")).unwrap();
+    start_with(Library::of_folder(&root().join("history")).unwrap())
+}
+
+/// A server of these results.
+pub fn start_with(library: Library) -> SocketAddr {
     let server =
         WebServer::bind("127.0.0.1:0".parse().unwrap(), Vec::new(), library, LiveFeed::default()).unwrap();
     let url = server.url();
