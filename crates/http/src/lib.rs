@@ -1,7 +1,7 @@
-//! Implements the client side of HTTP: request bytes out, response bytes in, without any I/O.
+//! Implements the client side of HTTP and WebSocket: request bytes out, response bytes in, without any I/O.
 //!
 //! The load engine owns sockets and buffers; it passes received bytes to a codec ([`h1::Decoder`],
-//! [`h2::FrameReader`]), which returns their meaning step by step. Bodies are never copied or kept, and the steady
+//! [`h2::FrameReader`], [`websocket::FrameReader`]), which returns their meaning step by step. Bodies are never copied or kept, and the steady
 //! state allocates no memory: a server's head rarely changes, so it is compared with the last one instead of parsed. A
 //! command line becomes a [`Url`], then a [`Request`], then bytes, a [`RequestTemplate`] or [`h2::RequestBlocks`],
 //! once, before a run begins.
@@ -24,6 +24,7 @@ mod request_error;
 mod syntax;
 mod template;
 mod url;
+pub mod websocket;
 
 pub use compare::{equal, starts_with};
 pub use events::{EventFormat, EventReader, EventStep};

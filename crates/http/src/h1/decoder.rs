@@ -212,7 +212,7 @@ impl Decoder {
         if let Some((head, consumed)) = cache.find(self.method, input) {
             return Ok((self.begin(head), consumed));
         }
-        check_start(input)?;
+        Self::check_start(input)?;
         if let Some((parsed, consumed)) = head::read(within_limit(input), self.line_ends)? {
             return Ok((self.take(cache, &input[..consumed], parsed)?, consumed));
         }
@@ -235,7 +235,7 @@ impl Decoder {
         let before = bytes.len();
         // Copies no more than the maximum size of a head: a long body after it need not be copied.
         bytes.extend_from_slice(&input[..input.len().min(MAX_HEAD_BYTES - before)]);
-        check_start(bytes)?;
+        Self::check_start(bytes)?;
         // Searches only the new bytes, and the two before them (LF CR) with which the blank line may have begun.
         let complete = head::end(bytes, before.saturating_sub(2));
         let line_ends = self.line_ends;
@@ -278,6 +278,14 @@ impl Decoder {
         Ok(DecodeStep::Interim(status))
     }
 
+    /// Rejects input that is not HTTP at its first invalid byte: a peer of another protocol may never send a blank line.
+    #[inline]
+    pub(crate) fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
+        const START: &[u8] = b"HTTP/";
+        let compared = bytes.len().min(START.len());
+        if bytes[..compared] == START[..compared] { Ok(()) } else { Err(ProtocolError::not_http(bytes)) }
+    }
+
     /// Starts reading the body that `head` announces.
     #[inline]
     fn begin<'i>(&mut self, head: Head) -> DecodeStep<'i> {
@@ -289,14 +297,6 @@ impl Decoder {
         };
         DecodeStep::Head(head)
     }
-}
-
-/// Rejects input that is not HTTP at its first invalid byte: a peer of another protocol may never send a blank line.
-#[inline]
-fn check_start(bytes: &[u8]) -> Result<(), ProtocolError> {
-    const START: &[u8] = b"HTTP/";
-    let compared = bytes.len().min(START.len());
-    if bytes[..compared] == START[..compared] { Ok(()) } else { Err(ProtocolError::not_http(bytes)) }
 }
 
 /// `bytes`, truncated to the maximum size of a head.

@@ -131,6 +131,19 @@ pub(super) fn read(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHe
     parse(bytes, line_ends).or_else(|error| if end(bytes, 0).is_some() { Err(error) } else { Ok(None) })
 }
 
+/// The status of the head at the start of `bytes` and its length, as [`read`], for a caller that needs no framing. The
+/// head did not end in the bytes before `from`.
+pub(crate) fn read_head(
+    bytes: &[u8],
+    from: usize,
+    line_ends: LineEnds,
+) -> Result<Option<(u16, usize)>, ProtocolError> {
+    // The blank line may have begun with the two bytes before it (LF CR).
+    let Some(length) = end(bytes, from.saturating_sub(2)) else { return Ok(None) };
+    let head = read(&bytes[..length], line_ends)?;
+    Ok(head.map(|(parsed, length)| (parsed.to_other.status, length)))
+}
+
 /// [`read`], except that an error may come before the end of the head.
 fn parse(bytes: &[u8], line_ends: LineEnds) -> Result<Option<(ParsedHead, usize)>, ProtocolError> {
     let Some((line, mut rest)) = split_line(bytes, line_ends)? else { return Ok(None) };
@@ -290,7 +303,7 @@ impl FramingFields {
 }
 
 /// The members of a comma-separated value, without the blanks around them.
-fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim)
 }
 

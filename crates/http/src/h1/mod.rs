@@ -13,3 +13,4 @@ pub use chunks::{MAX_CHUNK_LINE_BYTES, MAX_TRAILERS_BYTES};
 pub use decoder::{DecodeStep, Decoder, WholeResponse};
 pub use error::{ProtocolError, Section, Truncation};
 pub use head::{Framing, Head, HeadCache, LineEnds};
+pub(crate) use head::{members, read_head};

@@ -18,3 +18,4 @@ mod requests;
 mod responses;
 mod templates;
 mod urls;
+mod websocket;
