@@ -85,6 +85,9 @@ export interface AnswerRow {
   verdicts: (string)[];
 }
 
+/** Which message of a WebSocket answers one that was sent. */
+export type AnswerRule = "next" | "any" | "match";
+
 /** The answers of some rounds. */
 export interface AnswersPage {
   /** The questions that some round answers, in order. */
@@ -618,6 +621,8 @@ export interface Expectations {
   body_bytes?: number;
   /** The SHA-256 of the expected body, in hexadecimal. Without `body_bytes` only the hash was given: the first body that matches it is the reference for the others. */
   body_sha256?: string;
+  /** Whether every answer had to equal its message, each of which was different (WebSocket). */
+  echo?: boolean;
   /** The expected values in a JSON body. */
   json?: (ExpectedValue)[];
   /** The expected form of a JSON body. */
@@ -985,6 +990,8 @@ export interface Job {
   url: string;
   /** Length of the warm-up, in seconds. */
   warmup_s: number;
+  /** How messages of a WebSocket are sent, and what answers them. */
+  websocket?: WebSocketSpec;
   /** The end of the window: a time or a number of requests. */
   window: Bound;
 }
@@ -2233,7 +2240,7 @@ export interface StoredRows {
 }
 
 /** How a body is divided into events. */
-export type StreamFormat = "sse" | "ndjson" | "lines" | "chunks";
+export type StreamFormat = "sse" | "ndjson" | "lines" | "chunks" | "messages";
 
 /** How responses are read as streams of events. Of the ends that are given, the first that is reached ends a stream; if none is given, the server does. */
 export interface StreamSpec {
@@ -2785,6 +2792,14 @@ export interface WarmUpTable {
   rows: (WarmUpRow)[];
   /** The workloads that were requested, in equal shares. */
   workloads: (string)[];
+}
+
+/** How messages of a WebSocket are sent, and what answers them; for ws and wss URLs only. */
+export interface WebSocketSpec {
+  /** Which message answers one that was sent. */
+  answer?: AnswerRule;
+  /** Whether messages are binary instead of text. */
+  binary?: boolean;
 }
 
 export type LiveSecond = Second;

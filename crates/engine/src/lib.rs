@@ -36,6 +36,7 @@ mod timeline;
 mod timers;
 pub mod tls;
 mod transport;
+pub mod websocket;
 
 pub use address::Address;
 pub use arrivals::gaps_of_all;
@@ -51,7 +52,7 @@ pub use paceline_job::{
 };
 pub use profile::due_between;
 pub use random::Random;
-pub use requests::{RequestKind, Requests};
+pub use requests::{RequestKind, Requests, UpgradeRequest};
 pub use run::{RunStart, StopFlag, run, run_when};
 pub use settings::Settings;
 pub(crate) use tally::Sums;

@@ -6,6 +6,7 @@
 use crate::tally::Endings;
 use crate::tls::{TlsError, TlsFault, TlsOutcome};
 use crate::{Ending, KeptInterval, Nanos, PhaseTimes, Tally, WrongBody};
+use paceline_http::websocket::CloseCode;
 use paceline_stats::Histogram;
 use std::io;
 
@@ -36,7 +37,7 @@ pub enum ConnectionFailure {
     NotHttp2,
     /// The received bytes break the rules of HTTP/2.
     Http2,
-    /// More HTTP/2 frames without effect than any server needs to send.
+    /// More frames of HTTP/2 or WebSocket without effect than any server needs to send.
     Flood,
     /// The server ended the connection with an error code (GOAWAY).
     GoAway,
@@ -45,7 +46,7 @@ pub enum ConnectionFailure {
     GoAwayAfterCancels,
     /// The server ended one request with an error code (RST_STREAM, in QUIC RESET_STREAM).
     StreamReset,
-    /// The server handed a request back unprocessed too often (REFUSED_STREAM, GOAWAY).
+    /// The server handed a request back unprocessed too often (REFUSED_STREAM, GOAWAY, a Close frame).
     Refused,
     /// An HTTP/2 or HTTP/3 response that breaks the rules: its request failed, its connection did not.
     MalformedResponse,
@@ -63,6 +64,16 @@ pub enum ConnectionFailure {
     QuicTimeout,
     /// The received bytes break the rules of HTTP/3.
     Http3,
+    /// The server did not answer the handshake of a WebSocket within the limit.
+    NoUpgrade,
+    /// The server answered the handshake of a WebSocket with another status than 101, this one.
+    UpgradeRefused(u16),
+    /// The server accepted the handshake of a WebSocket in a way that breaks its rules.
+    InvalidUpgrade,
+    /// The received frames break the rules of WebSocket.
+    WebSocket,
+    /// The server closed a WebSocket with this code, which reports an error.
+    WebSocketClosed(CloseCode),
     /// The received bytes are not HTTP.
     Protocol,
     /// Bytes were received that no request had asked for.
@@ -85,20 +96,12 @@ impl ConnectionFailure {
     /// Whether the server broke the rules of the protocol: further input on that connection cannot be trusted.
     pub fn breaks_rules(self) -> bool {
         use ConnectionFailure::{
-            Flood, Http2, Http3, MalformedResponse, NotHttp2, Protocol, Quic, SuspectFraming, Unsolicited,
+            Flood, Http2, Http3, InvalidUpgrade, MalformedResponse, NotHttp2, Protocol, Quic, SuspectFraming,
+            Unsolicited, WebSocket,
         };
-        matches!(
-            self,
-            Protocol
-                | SuspectFraming
-                | Unsolicited
-                | NotHttp2
-                | Http2
-                | Flood
-                | MalformedResponse
-                | Quic
-                | Http3
-        )
+        let of_http =
+            matches!(self, Protocol | SuspectFraming | NotHttp2 | Http2 | MalformedResponse | Http3);
+        of_http || matches!(self, Unsolicited | Flood | Quic | InvalidUpgrade | WebSocket)
     }
 
     /// Whether this machine ran out of a resource, which is not the server's fault.
@@ -109,11 +112,21 @@ impl ConnectionFailure {
 
     /// The failure that an error was made from. None for an error of the kernel or of TLS.
     pub fn within(error: &io::Error) -> Option<Self> {
-        error.get_ref()?.downcast_ref().copied()
+        let error = error.get_ref()?;
+        let detailed = error.downcast_ref::<DetailedFailure>().map(|detailed| detailed.failure);
+        detailed.or_else(|| error.downcast_ref().copied())
     }
 }
 
 impl std::error::Error for ConnectionFailure {}
+
+/// A failure with the details of its first case.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure} ({details})")]
+struct DetailedFailure {
+    failure: ConnectionFailure,
+    details: String,
+}
 
 impl std::fmt::Display for ConnectionFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -133,13 +146,13 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::NoSettings => "no HTTP/2 SETTINGS from the server within the connect timeout",
             ConnectionFailure::NotHttp2 => "the server does not speak HTTP/2",
             ConnectionFailure::Http2 => "the server violated HTTP/2",
-            ConnectionFailure::Flood => "the server flooded the connection with useless HTTP/2 frames",
+            ConnectionFailure::Flood => "the server flooded the connection with useless frames",
             ConnectionFailure::GoAway => "the server ended the connection with an error by GOAWAY",
             ConnectionFailure::GoAwayAfterCancels => {
                 "the server ended the connection by GOAWAY because requests that timed out were cancelled"
             }
             ConnectionFailure::StreamReset => "the server reset the stream of a request",
-            ConnectionFailure::Refused => "the server refused the same request repeatedly (REFUSED_STREAM)",
+            ConnectionFailure::Refused => "the server refused the same request repeatedly",
             ConnectionFailure::MalformedResponse => "malformed response",
             ConnectionFailure::NoQuic => {
                 "no answer over UDP: no server speaks HTTP/3 on this port, or UDP does not arrive"
@@ -150,6 +163,15 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::QuicReset => "the server no longer knew the QUIC connection (a stateless reset)",
             ConnectionFailure::QuicTimeout => "no packet from the server within the idle timeout of QUIC",
             ConnectionFailure::Http3 => "the server violated HTTP/3",
+            ConnectionFailure::NoUpgrade => "no answer to the WebSocket handshake within the connect timeout",
+            ConnectionFailure::UpgradeRefused(status) => {
+                return write!(f, "the server answered the WebSocket handshake with status {status}");
+            }
+            ConnectionFailure::InvalidUpgrade => "the server's answer to the WebSocket handshake is invalid",
+            ConnectionFailure::WebSocket => "the server violated the WebSocket protocol",
+            ConnectionFailure::WebSocketClosed(code) => {
+                return write!(f, "the server closed the WebSocket with code {code}");
+            }
             ConnectionFailure::Protocol => "the response is not HTTP",
             ConnectionFailure::HeadTooLong => "a response has more headers than Paceline reads",
             ConnectionFailure::NoEnd => {
@@ -225,6 +247,15 @@ impl ConnectionCounts {
     /// The details of the first case of a failure.
     pub fn details_of(&self, failure: ConnectionFailure) -> Option<&str> {
         self.details.iter().find(|(known, _)| *known == failure).map(|(_, details)| details.as_str())
+    }
+
+    /// A failure as an error; one of a WebSocket's handshake with its details.
+    pub(crate) fn error_of(&self, failure: ConnectionFailure) -> io::Error {
+        use ConnectionFailure::{InvalidUpgrade, UpgradeRefused};
+        match self.details_of(failure).filter(|_| matches!(failure, UpgradeRefused(_) | InvalidUpgrade)) {
+            Some(details) => io::Error::other(DetailedFailure { failure, details: details.to_owned() }),
+            None => failure.into(),
+        }
     }
 
     /// Adds the counts of another worker.

@@ -1,11 +1,12 @@
 //! Defines the requests of a run: one kind or several, each with its share and the expected response.
 //!
-//! They are made from a job (`crates/run`). `h1/outgoing.rs` and `h2/` turn them into bytes, `hot/inspect.rs` checks
+//! They are made from a job (`crates/run`). `h1/outgoing.rs`, `h2/` and `websocket/` turn them into bytes, `hot/inspect.rs` checks
 //! the responses; the records identify the kinds by their index here.
 
 use crate::ResponseCheck;
 use crate::session::SessionPlan;
 use paceline_http::h2::Http2Request;
+use paceline_http::websocket::MessageType;
 use paceline_http::{Method, RequestTemplate};
 
 /// One kind of request.
@@ -21,12 +22,25 @@ pub struct RequestKind {
     pub check: ResponseCheck,
 }
 
+/// The request that opens a WebSocket.
+#[derive(Clone, Debug)]
+pub struct UpgradeRequest {
+    /// Its bytes up to the value of `Sec-WebSocket-Key` (`paceline_http::Request::compile_upgrade`).
+    pub template: RequestTemplate,
+    /// The subprotocols that it offers: the values of its fields `Sec-WebSocket-Protocol`.
+    pub subprotocols: Vec<String>,
+    /// The type of the messages that are sent.
+    pub kind: MessageType,
+}
+
 /// All kinds of request of a run, at least one.
 #[derive(Clone, Debug)]
 pub struct Requests {
     kinds: Vec<RequestKind>,
     /// The same as HTTP/2 sends them; empty if they are sent over HTTP/1.
     http2: Vec<Http2Request>,
+    /// The request that opens a WebSocket, whose messages the kinds are; none for HTTP.
+    upgrade: Option<UpgradeRequest>,
     /// The number of files that templates take lines from.
     files: usize,
     /// The sessions whose steps the kinds are; none if requests do not depend on each other.
@@ -36,7 +50,7 @@ pub struct Requests {
 impl Requests {
     /// Requests of these kinds, whose templates take lines from `files` files.
     pub fn from_kinds(kinds: Vec<RequestKind>, files: usize) -> Self {
-        Self { kinds, http2: Vec::new(), files, sessions: None }
+        Self { kinds, http2: Vec::new(), upgrade: None, files, sessions: None }
     }
 
     /// One request, the same every time.
@@ -49,6 +63,12 @@ impl Requests {
     #[must_use]
     pub fn with_http2(self, http2: Vec<Http2Request>) -> Self {
         Self { http2, ..self }
+    }
+
+    /// The same, as messages of WebSockets that this request opens.
+    #[must_use]
+    pub fn with_upgrade(self, upgrade: UpgradeRequest) -> Self {
+        Self { upgrade: Some(upgrade), ..self }
     }
 
     /// The same, as the steps of sessions.
@@ -65,6 +85,11 @@ impl Requests {
     /// The kinds as HTTP/2 sends them, in order.
     pub(crate) fn http2(&self) -> &[Http2Request] {
         &self.http2
+    }
+
+    /// The request that opens a WebSocket.
+    pub(crate) fn upgrade(&self) -> Option<&UpgradeRequest> {
+        self.upgrade.as_ref()
     }
 
     /// The kinds, in order.
@@ -104,9 +129,9 @@ impl Requests {
         self.kinds.iter().map(|kind| kind.template.longest()).max().unwrap_or(0)
     }
 
-    /// Whether there are no requests, or one kind is empty or has weight 0.
+    /// Whether there are no requests, or one kind is empty or has weight 0. Only a message may be empty.
     pub(crate) fn is_empty(&self) -> bool {
-        self.kinds.is_empty()
-            || self.kinds.iter().any(|kind| kind.template.longest() == 0 || kind.weight == 0)
+        let is_empty = |kind: &RequestKind| self.upgrade.is_none() && kind.template.longest() == 0;
+        self.kinds.is_empty() || self.kinds.iter().any(|kind| is_empty(kind) || kind.weight == 0)
     }
 }

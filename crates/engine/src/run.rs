@@ -14,6 +14,7 @@ use crate::outcome::ThreadOutcome;
 use crate::scripted::Scripted;
 use crate::session::Sessions;
 use crate::tls::TlsTransport;
+use crate::websocket::WebSocket;
 use crate::{
     Clock, EngineError, Nanos, Observer, Phase, PhaseTimes, RunOutcome, Settings, Tally, Transport,
     WindowLength, WrongBody,
@@ -257,6 +258,7 @@ fn drive_with_protocol<T: Transport>(
         (Protocol::Http10 | Protocol::Http11, None) if settings.scripts.is_some() => {
             drive::<T, Http1<Scripted>>
         }
+        (Protocol::Http10 | Protocol::Http11, None) if settings.job.is_websocket() => drive::<T, WebSocket>,
         (Protocol::Http10 | Protocol::Http11, None) => drive::<T, Http1>,
         (Protocol::Http10 | Protocol::Http11, Some(_)) => drive::<T, Http1<Sessions>>,
         (Protocol::Http2, None) => drive::<T, Http2>,

@@ -79,8 +79,8 @@ impl Settings {
             "the path of a unix socket must have 1 to 107 bytes"
         } else if self.scripts.as_ref().is_some_and(|scripts| scripts.count() < self.threads as usize) {
             "there are more threads than programs that make requests; this is a bug in Paceline"
-        } else if self.scripts.is_some() && self.job.protocol.has_streams() {
-            "scripts and logs make requests of HTTP/1.1 only: leave --http out"
+        } else if self.scripts.is_some() && (self.job.protocol.has_streams() || self.job.is_websocket()) {
+            "scripts and logs make requests of HTTP/1.1 only: leave --http out, and use an http:// or https:// URL"
         } else if self.requests.is_empty() {
             "there is no request, or a request is empty"
         } else if self.job.protocol.has_streams()
@@ -91,6 +91,8 @@ impl Settings {
             && !self.tls.as_ref().is_some_and(|tls| tls.has_tls13())
         {
             "HTTP/3 needs TLS 1.3: use an https:// URL, and leave --tls-version 1.2 out"
+        } else if self.job.is_websocket() != self.requests.upgrade().is_some() {
+            "the requests were not prepared for the URL's protocol; this is a bug in Paceline"
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > MAX_OUTGOING_BYTES {
             "the outstanding requests of one connection exceed 1 GiB in total: pipeline fewer requests, or send shorter ones"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {

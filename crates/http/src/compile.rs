@@ -12,6 +12,7 @@ use crate::request_error::{PlaceholderError, PlaceholderProblem, RequestError};
 use crate::syntax::{character_number, is_target, is_text};
 use crate::template::{FileLines, LineFiles, RequestTemplate, TemplatePart};
 use crate::url::{Scheme, check_target, check_target_bytes};
+use crate::websocket::MessageType;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,12 +20,24 @@ use std::sync::Arc;
 const HTTP1_FIELDS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
+/// Fields of an upgrade request that Paceline sets, or that offer what it does not support (RFC 6455 §4.1).
+const HANDSHAKE_FIELDS: [&str; 6] = [
+    "connection",
+    "upgrade",
+    "content-length",
+    "sec-websocket-key",
+    "sec-websocket-version",
+    "sec-websocket-extensions",
+];
+
 /// The place of a placeholder.
 #[derive(Clone, Copy)]
 enum PlaceholderPosition<'r> {
     Path,
     Header(&'r str),
     Body,
+    /// A text message of a WebSocket.
+    Text,
 }
 
 impl fmt::Display for PlaceholderPosition<'_> {
@@ -33,6 +46,7 @@ impl fmt::Display for PlaceholderPosition<'_> {
             PlaceholderPosition::Path => f.write_str("path"),
             PlaceholderPosition::Header(name) => write!(f, "header {name}"),
             PlaceholderPosition::Body => f.write_str("body"),
+            PlaceholderPosition::Text => f.write_str("message"),
         }
     }
 }
@@ -46,6 +60,9 @@ impl PlaceholderPosition<'_> {
             }
             PlaceholderPosition::Header(_) => "a line used in a header must not contain control characters",
             PlaceholderPosition::Body => "any line can be used in a body",
+            PlaceholderPosition::Text => {
+                "a line in a text message must be UTF-8; send other messages with --ws-binary"
+            }
         }
     }
 
@@ -54,6 +71,7 @@ impl PlaceholderPosition<'_> {
             PlaceholderPosition::Path => line.iter().copied().all(is_target),
             PlaceholderPosition::Header(_) => line.iter().copied().all(is_text),
             PlaceholderPosition::Body => true,
+            PlaceholderPosition::Text => std::str::from_utf8(line).is_ok(),
         }
     }
 
@@ -92,19 +110,51 @@ impl Request {
         self.check_headers()?;
         let body = self.body_parts(files)?;
         self.check_body_length(&body)?;
-        let mut head = vec![text(&self.method), text(" "), text(&self.target_prefix())];
-        head.extend(parts(PlaceholderPosition::Path, &self.path, files)?);
-        head.extend([text(" "), text(self.version.as_str()), text("\r\n")]);
-        for (name, value) in self.fields() {
-            head.extend([text(name), text(": ")]);
-            head.extend(parts(PlaceholderPosition::Header(name), value, files)?);
-            head.push(text("\r\n"));
-        }
+        let mut head = self.head_parts(files)?;
         if self.adds_length() {
             head.extend([text("Content-Length: "), TemplatePart::BodyLength, text("\r\n")]);
         }
         head.push(text("\r\n"));
         Ok(RequestTemplate::from_parts(head, body))
+    }
+
+    /// The request that opens a WebSocket (RFC 6455 §4.1), up to the value of `Sec-WebSocket-Key`, which is its last
+    /// field: the key of a connection and an empty line follow.
+    ///
+    /// # Errors
+    /// As [`Request::compile`], and for a method or fields that a handshake cannot have.
+    pub fn compile_upgrade(&self, files: &LineFiles) -> Result<RequestTemplate, RequestError> {
+        if self.method != "GET" {
+            return Err(RequestError::HandshakeMethod { method: self.method.clone() });
+        }
+        let is_reserved = |name: &str| HANDSHAKE_FIELDS.iter().any(|field| name.eq_ignore_ascii_case(field));
+        if let Some((name, _)) = self.headers.iter().find(|(name, _)| is_reserved(name)) {
+            return Err(RequestError::HandshakeField { name: name.clone() });
+        }
+        self.check_target_of_lines(files)?;
+        self.check_headers()?;
+        let mut head = self.head_parts(files)?;
+        head.push(text(
+            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ",
+        ));
+        Ok(RequestTemplate::from_parts(head, Vec::new()))
+    }
+
+    /// The body as a message of a WebSocket.
+    ///
+    /// # Errors
+    /// [`RequestError`] for a text message that is not UTF-8 with any value of its placeholders.
+    pub fn compile_message(
+        &self,
+        kind: MessageType,
+        files: &LineFiles,
+    ) -> Result<RequestTemplate, RequestError> {
+        let body = match (kind, std::str::from_utf8(&self.body)) {
+            (MessageType::Binary, _) => self.body_parts(files)?,
+            (MessageType::Text, Ok(text)) => parts(PlaceholderPosition::Text, text, files)?,
+            (MessageType::Text, Err(_)) => return Err(RequestError::MessageText),
+        };
+        Ok(RequestTemplate::from_parts(Vec::new(), body))
     }
 
     /// The request as HTTP/2 sends it (RFC 9113 §8.3.1): the host becomes `:authority`, names are in lower case.
@@ -149,6 +199,19 @@ impl Request {
         self.texts().try_for_each(|(place, text)| {
             check_doubled(text).map_err(|error| RequestError::Placeholder { place: place.to_string(), error })
         })
+    }
+
+    /// The request line and the given fields.
+    fn head_parts(&self, files: &LineFiles) -> Result<Vec<TemplatePart>, RequestError> {
+        let mut head = vec![text(&self.method), text(" "), text(&self.target_prefix())];
+        head.extend(parts(PlaceholderPosition::Path, &self.path, files)?);
+        head.extend([text(" "), text(self.version.as_str()), text("\r\n")]);
+        for (name, value) in self.fields() {
+            head.extend([text(name), text(": ")]);
+            head.extend(parts(PlaceholderPosition::Header(name), value, files)?);
+            head.push(text("\r\n"));
+        }
+        Ok(head)
     }
 
     /// The body; one that is not text has no placeholders.

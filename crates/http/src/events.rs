@@ -16,6 +16,8 @@ pub enum EventFormat {
     Lines,
     /// The chunks in which the body was sent, for which the caller uses [`EventReader::end_chunk`].
     Chunks,
+    /// The messages of a WebSocket, which may be empty. The caller uses [`EventReader::end_chunk`] at the end of each.
+    Messages,
 }
 
 /// The result of one [`EventReader::next`].
@@ -68,7 +70,7 @@ impl EventReader {
     pub const fn new(format: EventFormat) -> Self {
         let state = match format {
             EventFormat::ServerSent => LineState::Mark(0),
-            EventFormat::Lines | EventFormat::Chunks => LineState::Start,
+            EventFormat::Lines | EventFormat::Chunks | EventFormat::Messages => LineState::Start,
         };
         Self { format, state, after_cr: false, has_data: false }
     }
@@ -79,8 +81,8 @@ impl EventReader {
         match self.format {
             EventFormat::ServerSent => self.next_sent(input),
             EventFormat::Lines => self.next_line(input),
-            EventFormat::Chunks if input.is_empty() => (EventStep::NeedMore, 0),
-            EventFormat::Chunks => {
+            EventFormat::Chunks | EventFormat::Messages if input.is_empty() => (EventStep::NeedMore, 0),
+            EventFormat::Chunks | EventFormat::Messages => {
                 self.has_data = true;
                 (EventStep::Data(input), input.len())
             }
@@ -89,13 +91,21 @@ impl EventReader {
 
     /// A chunk of the body ends here. Returns whether that completes an event; never in the other formats.
     pub fn end_chunk(&mut self) -> bool {
-        self.format == EventFormat::Chunks && std::mem::take(&mut self.has_data)
+        match self.format {
+            EventFormat::Chunks => std::mem::take(&mut self.has_data),
+            EventFormat::Messages => {
+                self.has_data = false;
+                true
+            }
+            EventFormat::ServerSent | EventFormat::Lines => false,
+        }
     }
 
     /// The body is complete. Returns whether that completes an event: a last line may lack its line end. An incomplete
     /// server-sent event is discarded (WHATWG HTML, section 9.2.6): [`EventReader::is_in_event`] is still true.
     pub fn end_body(&mut self) -> bool {
-        self.format != EventFormat::ServerSent && std::mem::take(&mut self.has_data)
+        let may_lack_end = matches!(self.format, EventFormat::Lines | EventFormat::Chunks);
+        may_lack_end && std::mem::take(&mut self.has_data)
     }
 
     /// Whether the bytes so far end in the middle of an event.

@@ -138,6 +138,23 @@ pub enum RequestError {
         /// The field.
         name: String,
     },
+    /// A field that Paceline sets in the handshake of a WebSocket, or whose effect it does not support (RFC 6455 §4.1).
+    #[error(
+        "header {name} cannot be set for a WebSocket: Paceline sets the fields of the handshake; remove it"
+    )]
+    HandshakeField {
+        /// The field.
+        name: String,
+    },
+    /// The handshake of a WebSocket is a GET (RFC 6455 §4.1).
+    #[error("method {method} cannot open a WebSocket: the handshake is a GET; remove the method")]
+    HandshakeMethod {
+        /// The method.
+        method: String,
+    },
+    /// A text message that is not UTF-8 (RFC 6455 §5.6).
+    #[error("the message is not UTF-8: send it with --ws-binary")]
+    MessageText,
     /// No scheme.
     #[error("URL {url:?} has no scheme; write {nearest:?}")]
     MissingScheme {
@@ -154,13 +171,15 @@ pub enum RequestError {
         /// The nearest valid form.
         nearest: String,
     },
-    /// A scheme that is neither `http` nor `https`.
-    #[error("URL {url:?}: scheme {scheme:?} is not http or https; write {nearest:?}")]
+    /// An unknown scheme.
+    #[error("URL {url:?}: scheme {scheme:?} is not {expected}; write {nearest:?}")]
     Scheme {
         /// The URL as given.
         url: String,
         /// Its scheme.
         scheme: String,
+        /// The schemes that are known here.
+        expected: &'static str,
         /// The nearest valid form.
         nearest: String,
     },

@@ -1,5 +1,5 @@
 //! Parses the URL of a target, as far as a load generator needs it: `http://host[:port]/path?query` (RFC 3986, RFC 9110
-//! §4.2).
+//! §4.2, RFC 6455 §3).
 //!
 //! Parsed once, from a command line or a plan, and by hand: a general library accepts and repairs likely typing errors,
 //! whereas here each error names the nearest valid form. Names are not resolved.
@@ -16,15 +16,32 @@ pub enum Scheme {
     Http,
     /// TLS, port 443 by default. Recognised here; the transport decides whether it is supported.
     Https,
+    /// WebSocket in plain text, port 80 by default.
+    Ws,
+    /// WebSocket over TLS, port 443 by default.
+    Wss,
 }
 
 impl Scheme {
+    /// All of them.
+    const ALL: [Scheme; 4] = [Scheme::Http, Scheme::Https, Scheme::Ws, Scheme::Wss];
+
     /// The port of a URL that names none.
     pub fn default_port(self) -> u16 {
         match self {
-            Scheme::Http => 80,
-            Scheme::Https => 443,
+            Scheme::Http | Scheme::Ws => 80,
+            Scheme::Https | Scheme::Wss => 443,
         }
+    }
+
+    /// Whether connections use TLS.
+    pub fn uses_tls(self) -> bool {
+        matches!(self, Scheme::Https | Scheme::Wss)
+    }
+
+    /// Whether connections change to WebSocket (RFC 6455).
+    pub fn is_websocket(self) -> bool {
+        matches!(self, Scheme::Ws | Scheme::Wss)
     }
 
     /// As written in a URL.
@@ -32,6 +49,8 @@ impl Scheme {
         match self {
             Scheme::Http => "http",
             Scheme::Https => "https",
+            Scheme::Ws => "ws",
+            Scheme::Wss => "wss",
         }
     }
 }
@@ -76,6 +95,21 @@ impl Url {
         Ok(Url { scheme, host, zone, port: port.unwrap_or(scheme.default_port()), path })
     }
 
+    /// Parses a URL of HTTP, for a use that WebSocket does not have.
+    ///
+    /// # Errors
+    /// As [`Url::parse`], and for another scheme.
+    pub fn parse_http(text: &str) -> Result<Url, RequestError> {
+        let url = Url::parse(text)?;
+        if !url.scheme.is_websocket() {
+            return Ok(url);
+        }
+        let scheme = if url.scheme.uses_tls() { Scheme::Https } else { Scheme::Http };
+        let nearest = Url { scheme, ..url.clone() }.to_string();
+        let (scheme, expected) = (url.scheme.name().to_owned(), "http or https");
+        Err(RequestError::Scheme { url: text.into(), scheme, expected, nearest })
+    }
+
     /// Host and port as in the `Host` field: brackets around IPv6, no port if it is the scheme's default (RFC 9110
     /// §7.2).
     pub fn authority(&self) -> String {
@@ -98,19 +132,19 @@ impl std::fmt::Display for Url {
 fn split_scheme(url: &str) -> Result<(Scheme, &str), RequestError> {
     let with_scheme = url.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#']));
     let Some((scheme, rest)) = with_scheme else { return Err(without_scheme(url)) };
-    match scheme.to_ascii_lowercase().as_str() {
-        "http" => Ok((Scheme::Http, rest)),
-        "https" => Ok((Scheme::Https, rest)),
-        _ => {
+    match Scheme::ALL.into_iter().find(|known| scheme.eq_ignore_ascii_case(known.name())) {
+        Some(scheme) => Ok((scheme, rest)),
+        None => {
             let nearest = format!("http://{rest}");
-            Err(RequestError::Scheme { url: url.into(), scheme: scheme.into(), nearest })
+            let expected = "http, https, ws or wss";
+            Err(RequestError::Scheme { url: url.into(), scheme: scheme.into(), expected, nearest })
         }
     }
 }
 
 /// The error for a URL without `://`, with the form that was most likely meant.
 fn without_scheme(url: &str) -> RequestError {
-    for scheme in ["http", "https"] {
+    for scheme in Scheme::ALL.map(Scheme::name) {
         if let Some(rest) = url.strip_prefix(scheme).and_then(|rest| rest.strip_prefix(':')) {
             let nearest = format!("{scheme}://{}", rest.trim_start_matches('/'));
             return RequestError::MissingSlashes { url: url.into(), nearest };

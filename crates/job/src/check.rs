@@ -1,6 +1,9 @@
 //! Checks that the parts of a job are consistent with each other.
 
-use crate::{Arrivals, Bound, Job, LoadModel, Nanos, Protocol, ReplaySpec, Shape};
+use crate::{
+    AnswerRule, Arrivals, Bound, Job, LoadModel, Nanos, Protocol, ReplaySpec, RequestSpec, Shape,
+    StreamFormat, StreamSpec,
+};
 use paceline_http::Scheme;
 use std::fmt;
 
@@ -140,6 +143,23 @@ pub enum JobProblem {
         "--stream cannot be combined with --pipeline over HTTP/1.1: one stream would wait for the other; use --http 2"
     )]
     StreamsPipelined,
+    /// A setting that WebSocket does not have.
+    #[error("{feature} cannot be combined with a ws:// or wss:// URL: remove it")]
+    WebSocketWith {
+        /// The setting.
+        feature: &'static str,
+    },
+    /// A setting that only WebSocket has.
+    #[error("{feature} needs a ws:// or wss:// URL")]
+    NeedsWebSocket {
+        /// The setting.
+        feature: &'static str,
+    },
+    /// Messages that would need different connections.
+    #[error(
+        "messages of a WebSocket cannot have a method, path or headers of their own: set the path in the URL, and headers with -H"
+    )]
+    MessageWithHead,
     /// Think time between pipelined requests.
     #[error("--think cannot be combined with --pipeline")]
     ThinkWithDepth,
@@ -183,6 +203,7 @@ impl Job {
         problems.extend(self.http3_problem());
         problems.extend(self.users_problem());
         problems.extend(self.stream_problem());
+        problems.extend(self.websocket_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
@@ -248,6 +269,47 @@ impl Job {
         conflict.map(JobProblem::ReplayWith).or(is_slow_or_fast.then_some(JobProblem::ReplaySpeed))
     }
 
+    /// The first setting that WebSocket does not have, or only WebSocket.
+    fn websocket_problem(&self) -> Option<JobProblem> {
+        let has = |is_one: fn(&RequestSpec) -> bool| self.requests.iter().any(is_one);
+        let sends_messages = |stream: &StreamSpec| stream.format == StreamFormat::Messages;
+        if !self.is_websocket() {
+            let has_messages =
+                self.requests.iter().filter_map(|request| request.stream.as_ref()).any(sends_messages);
+            let features = [
+                (self.websocket.binary, "--ws-binary"),
+                (self.websocket.answer != AnswerRule::Next, "--ws-answer"),
+                (has_messages, "--stream messages"),
+            ];
+            let found = features.into_iter().find(|(is_used, _)| *is_used);
+            return found.map(|(_, feature)| JobProblem::NeedsWebSocket { feature });
+        }
+        let streams = self.requests.iter().filter_map(|request| request.stream.as_ref());
+        let features = [
+            (self.protocol != Protocol::Http11, "--http"),
+            (self.proxy.is_some() && !self.url.scheme.uses_tls(), "--proxy"),
+            (self.follow > 0, "--follow"),
+            (self.cookies, "--cookies"),
+            (self.has_sessions(), "a session (--mix)"),
+            (has(|request| request.expect_status.is_some()), "--expect-status"),
+            (!streams.clone().all(sends_messages), "a --stream of another format than messages"),
+            (streams.clone().next().is_some() && self.requests.len() > 1, "--stream with --mix"),
+            (
+                streams.clone().next().is_some() && self.websocket.answer != AnswerRule::Next,
+                "--stream with --ws-answer",
+            ),
+        ];
+        if let Some((_, feature)) = features.into_iter().find(|(is_used, _)| *is_used) {
+            return Some(JobProblem::WebSocketWith { feature });
+        }
+        let shared = self.requests.first()?;
+        let is_same = |request: &RequestSpec| {
+            (&request.path, &request.method, &request.headers)
+                == (&shared.path, &shared.method, &shared.headers)
+        };
+        (!self.requests.iter().all(is_same)).then_some(JobProblem::MessageWithHead)
+    }
+
     /// The first problem with the shape of an open loop.
     fn shape_problem(&self, shape: &Shape, arrivals: Arrivals) -> Option<JobProblem> {
         let has_count = matches!(self.window, Bound::Requests(_));
@@ -275,7 +337,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Distribution, LoaderShare, Rate, StreamFormat, StreamSpec, Think, Trace};
+    use crate::{Distribution, LoaderShare, Rate, Think, Trace};
     use paceline_http::Url;
 
     fn problems(change: impl FnOnce(&mut Job)) -> Vec<JobProblem> {
@@ -314,6 +376,29 @@ mod tests {
         assert_eq!(all, [JobProblem::NoConnections, JobProblem::NoDepth, JobProblem::ShortTimeout]);
         let text = JobError(all).to_string();
         assert!(text.starts_with("-c 0: use at least 1 connection; --pipeline 0"), "{text}");
+    }
+
+    #[test]
+    fn settings_that_a_websocket_has_or_has_not() {
+        let messages = |job: &mut Job| job.requests[0].stream = Some(StreamSpec::new(StreamFormat::Messages));
+        let of_websocket = |change: &dyn Fn(&mut Job)| {
+            problems(|job| {
+                job.url.scheme = Scheme::Ws;
+                change(job);
+            })
+        };
+        assert_eq!(of_websocket(&messages), []);
+        assert_eq!(problems(messages), [JobProblem::NeedsWebSocket { feature: "--stream messages" }]);
+        for (change, feature) in [
+            (&(|job: &mut Job| job.protocol = Protocol::Http2) as &dyn Fn(&mut Job), "--http"),
+            (&|job| job.cookies = true, "--cookies"),
+            (&|job| job.requests[0].expect_status = Some(200), "--expect-status"),
+        ] {
+            assert_eq!(of_websocket(change), [JobProblem::WebSocketWith { feature }]);
+        }
+        let second = RequestSpec { path: Some("/other".to_owned()), ..RequestSpec::default() };
+        let mixed = of_websocket(&|job| job.requests.push(second.clone()));
+        assert_eq!(mixed, [JobProblem::MessageWithHead]);
     }
 
     #[test]

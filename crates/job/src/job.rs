@@ -3,7 +3,7 @@
 use crate::request::MASKED;
 use crate::target::localhost;
 use crate::time::seconds;
-use crate::{IpVersion, LoadModel, LoaderShare, Nanos, Proxy, RequestSpec, Think, TlsSpec};
+use crate::{IpVersion, LoadModel, LoaderShare, Nanos, Proxy, RequestSpec, Think, TlsSpec, WebSocketSpec};
 use paceline_http::{LineEnds, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,9 @@ pub struct Job {
     pub tls: TlsSpec,
     /// The version of HTTP for requests.
     pub protocol: Protocol,
+    /// How messages of a WebSocket are sent, and what answers them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub websocket: WebSocketSpec,
     /// When requests are sent: closed or open loop.
     #[serde(rename = "loop")]
     pub load: LoadModel,
@@ -130,6 +133,7 @@ impl Default for Job {
             source: None,
             tls: TlsSpec::default(),
             protocol: Protocol::default(),
+            websocket: WebSocketSpec::default(),
             load: LoadModel::Closed,
             connections: 64,
             depth: 1,
@@ -160,6 +164,11 @@ impl Job {
     /// Whether the results of each request are reported separately.
     pub fn is_mix(&self) -> bool {
         self.requests.len() != 1 || self.requests.iter().any(|request| request.name.is_some())
+    }
+
+    /// Whether connections change to WebSocket, and requests are messages.
+    pub fn is_websocket(&self) -> bool {
+        self.url.scheme.is_websocket()
     }
 
     /// Whether requests are steps of sessions.

@@ -15,6 +15,7 @@ mod shape;
 mod stream;
 mod target;
 mod time;
+mod websocket;
 
 pub use check::{JobError, JobProblem};
 pub use duration::{DurationError, format_duration, parse_duration};
@@ -31,3 +32,4 @@ pub use shape::{Shape, ShapeSegment, Trace};
 pub use stream::{StreamFormat, StreamSpec};
 pub use target::{IpVersion, Proxy, ProxyError, TlsSpec, TlsVersion};
 pub use time::{Nanos, Rate};
+pub use websocket::{AnswerRule, WebSocketSpec};

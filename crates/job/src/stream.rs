@@ -39,6 +39,8 @@ pub enum StreamFormat {
     Lines,
     /// Chunks (HTTP/1.1) or DATA frames (HTTP/2), as sent
     Chunks,
+    /// Messages of a WebSocket
+    Messages,
 }
 
 impl StreamSpec {

@@ -106,7 +106,7 @@ fn advice(run: &Run) -> String {
         (counts.bad_status - redirected.min(counts.bad_status), status_advice(run, &look)),
         (
             counts.bad_body - redirected.min(counts.bad_body),
-            format!("No response has the body that {} requires. {look}", expectation(&run.expectations, &run.total)),
+            format!("No response has the body that {} requires. {look}", expectation(run)),
         ),
         (counts.timed_out, no_answer(run, &look)),
         (not_http, broken_rules(run, &look)),
@@ -165,12 +165,16 @@ fn tls_hint(run: &Run) -> &'static str {
 }
 
 /// The flag that sets the expected body.
-fn expectation(expected: &Expectations, total: &Block) -> &'static str {
-    match expected {
+fn expectation(run: &Run) -> &'static str {
+    let Run { expectations, total, .. } = run;
+    let is_websocket = ["ws://", "wss://"].iter().any(|scheme| run.target.url.starts_with(scheme));
+    match expectations {
         _ if total.stream_events.is_some() => "--stream",
         Expectations { json, .. } if !json.is_empty() => "--expect-json",
         Expectations { json_form: Some(_), .. } => "--expect-json-form",
         Expectations { body_bytes: None, body_sha256: Some(_), .. } => "--expect-sha256",
+        Expectations { echo: true, .. } => "--ws-answer",
+        Expectations { body_bytes: Some(_), .. } if is_websocket => "--ws-answer or --expect-body",
         Expectations { body_bytes: Some(_), .. } => "--expect-body",
         _ => "the request file",
     }
@@ -322,6 +326,7 @@ fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
     let is_checked = expected.body_bytes.is_some()
         || expected.body_sha256.is_some()
         || expected.json_form.is_some()
+        || expected.echo
         || !expected.json.is_empty()
         || block.stream_events.is_some();
     block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)

@@ -26,6 +26,9 @@ pub struct Expectations {
     /// The expected form of a JSON body.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub json_form: Option<JsonForm>,
+    /// Whether every answer had to equal its message, each of which was different (WebSocket).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub echo: bool,
 }
 
 /// One request of a mix: the request, its frequency, and its results.

@@ -122,6 +122,7 @@ fn expectations(check: &ResponseCheck) -> Expectations {
         }
         BodyCheck::Sha256(digest) => expected.body_sha256 = Some(hex(digest)),
         BodyCheck::Json(checks) => expected.json = checks.to_vec(),
+        BodyCheck::Echo => expected.echo = true,
         BodyCheck::JsonForm(form) => expected.json_form = Some((**form).clone()),
     }
     expected

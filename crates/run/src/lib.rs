@@ -26,6 +26,7 @@ mod sessions;
 mod sources;
 mod target;
 pub mod wall_clock;
+mod websocket;
 
 pub use blocks::block;
 pub use debug::DebugExchange;

@@ -6,7 +6,7 @@ use crate::server::ServerWatch;
 use crate::server_chain::ServerChain;
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
-use crate::{Inputs, RunError, requests};
+use crate::{Inputs, RunError, requests, websocket};
 use paceline_engine::{Settings, scheduled_in_window};
 use paceline_host::QuietCpu;
 use paceline_job::{Bound, Job, LoadModel, PaceChoice, PaceKind, Shape};
@@ -54,7 +54,11 @@ impl Prepared {
     pub fn new(mut job: Job, gates: Vec<Gate>, inputs: &mut Inputs) -> Result<Self, RunError> {
         let mut notices: Vec<String> = read_trace(&mut job, inputs)?.into_iter().collect();
         job.check()?;
-        let requests = Arc::new(requests::requests(&job, inputs)?);
+        let requests = match job.is_websocket() {
+            true => websocket::messages(&job, inputs)?,
+            false => requests::requests(&job, inputs)?,
+        };
+        let requests = Arc::new(requests);
         let cores = allowed_cores();
         let local = asked_sources(job.source.as_deref())?;
         let destination = Destination::find(&job, &local, inputs)?;

@@ -11,13 +11,14 @@ use paceline_http::{EventFormat, HttpVersion, LineFiles, Request, RequestError, 
 use paceline_job::{
     BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec, StreamFormat, StreamSpec, check_pointer,
 };
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Codings of a body that can be decoded for a check.
 const DECODED: [&str; 5] = ["gzip", "x-gzip", "deflate", "identity", ""];
 
-/// Prepares the requests of a job.
+/// Prepares the requests of a job over HTTP.
 pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunError> {
     let mut files = LineFiles::default();
     let mut contents = ContentReader::default();
@@ -51,10 +52,12 @@ fn over_http2(
     spec: &RequestSpec,
     files: &LineFiles,
 ) -> Result<Http2Request, RequestError> {
-    if spec.literal {
-        return with_doubled_braces(request).compile_http2(job.url.scheme, files);
-    }
-    request.compile_http2(job.url.scheme, files)
+    without_literals(request, spec).compile_http2(job.url.scheme, files)
+}
+
+/// The request in a form whose placeholders are all replaced: with `--literal` it has none.
+pub(crate) fn without_literals<'r>(request: &'r Request, spec: &RequestSpec) -> Cow<'r, Request> {
+    if spec.literal { Cow::Owned(with_doubled_braces(request)) } else { Cow::Borrowed(request) }
 }
 
 /// The request with `{{` for each `{`, which is sent as one brace: nothing in it is a placeholder.
@@ -111,6 +114,9 @@ pub(crate) fn proxy_authorization(proxy: &Proxy) -> Option<String> {
 /// The version of the request line. Adds a `Connection` field if the connection behaves differently from the version's
 /// default (RFC 9112 §9.3); a `Connection` field of the job is not changed.
 fn connection_fields(job: &Job, headers: &mut Headers) -> HttpVersion {
+    if job.is_websocket() {
+        return HttpVersion::Http11;
+    }
     let (version, option) = match (job.protocol, job.keep_alive) {
         (Protocol::Http11, false) => (HttpVersion::Http11, Some("close")),
         (Protocol::Http10, true) => (HttpVersion::Http10, Some("Keep-Alive")),
@@ -125,7 +131,8 @@ fn connection_fields(job: &Job, headers: &mut Headers) -> HttpVersion {
     version
 }
 
-fn check(
+/// The check of a response's body.
+pub(crate) fn check(
     job: &Job,
     spec: &RequestSpec,
     contents: &mut ContentReader,
@@ -159,6 +166,7 @@ fn stream_plan(spec: &StreamSpec) -> Result<StreamPlan, RunError> {
             StreamFormat::Sse => EventFormat::ServerSent,
             StreamFormat::Ndjson | StreamFormat::Lines => EventFormat::Lines,
             StreamFormat::Chunks => EventFormat::Chunks,
+            StreamFormat::Messages => EventFormat::Messages,
         },
         must_be_json: spec.format == StreamFormat::Ndjson,
         events: spec.events,
@@ -184,7 +192,7 @@ fn decodable(codings: &str) -> Result<(), RunError> {
 }
 
 /// Why a request could not be compiled.
-enum CompileError {
+pub(crate) enum CompileError {
     Request(RequestError),
     File(RunError),
 }
@@ -210,7 +218,7 @@ impl From<CompileError> for RunError {
 
 impl CompileError {
     /// The error with the name of the request.
-    fn of_request(self, spec: &RequestSpec) -> RunError {
+    pub(crate) fn of_request(self, spec: &RequestSpec) -> RunError {
         let problem = match self {
             CompileError::Request(error) => error.to_string(),
             CompileError::File(error) => error.to_string(),
@@ -219,7 +227,7 @@ impl CompileError {
     }
 }
 
-/// The template from which the request is sent repeatedly. Each line file that it names is read once.
+/// The template from which the request is sent repeatedly.
 fn template(
     request: &Request,
     spec: &RequestSpec,
@@ -229,6 +237,17 @@ fn template(
     if spec.literal {
         return Ok(RequestTemplate::fixed(request.encode()?));
     }
+    read_lines(request, spec, files, inputs)?;
+    Ok(request.compile(files)?)
+}
+
+/// Reads the files whose lines a request contains, each once.
+pub(crate) fn read_lines(
+    request: &Request,
+    spec: &RequestSpec,
+    files: &mut LineFiles,
+    inputs: &mut Inputs,
+) -> Result<(), CompileError> {
     for name in request.line_files()? {
         if !files.has(&name) {
             let named_by = format!("{{line:{name}}}");
@@ -241,7 +260,7 @@ fn template(
         }
     }
     request.check_doubled_braces()?;
-    Ok(request.compile(files)?)
+    Ok(())
 }
 
 #[cfg(test)]

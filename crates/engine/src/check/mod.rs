@@ -39,6 +39,8 @@ pub enum BodyCheck {
     Any,
     /// It equals these bytes.
     Exact(Arc<[u8]>),
+    /// It equals the message that it answers, each of which is different.
+    Echo,
     /// Its bytes have this SHA-256.
     Sha256([u8; 32]),
     /// It is JSON, and all of these hold.
@@ -127,10 +129,10 @@ impl ResponseCheck {
 }
 
 impl BodyCheck {
-    /// Whether no byte of a body is compared or kept.
+    /// Whether no byte of a body is compared or kept by its inspector.
     #[inline]
     pub(crate) fn is_none(&self) -> bool {
-        matches!(self, BodyCheck::Any | BodyCheck::Stream(_))
+        matches!(self, BodyCheck::Any | BodyCheck::Echo | BodyCheck::Stream(_))
     }
 
     /// Whether it is a stream.
@@ -153,8 +155,8 @@ impl BodyCheck {
 
     fn judge_content(&self, body: &[u8]) -> Result<(), BodyFault> {
         match self {
-            // The events of a stream are checked as they come.
-            BodyCheck::Any | BodyCheck::Stream(_) => Ok(()),
+            // The events of a stream are checked as they come, an echo by the protocol, which keeps the messages.
+            BodyCheck::Any | BodyCheck::Echo | BodyCheck::Stream(_) => Ok(()),
             BodyCheck::Exact(expected) if **expected == *body => Ok(()),
             BodyCheck::Exact(expected) => Err(BodyFault::Differs(expected.len() as u64)),
             BodyCheck::Sha256(expected) => same_digest(expected, Sha256::digest(body).into()),

@@ -162,7 +162,7 @@ impl Inspector {
             return Ending::BadStatus;
         }
         let is_good = match (&self.check.body, self.reference(head.coding), body.kept) {
-            (BodyCheck::Any | BodyCheck::Stream(_), ..) => true,
+            (BodyCheck::Any | BodyCheck::Echo | BodyCheck::Stream(_), ..) => true,
             // The whole body equals the beginning of the reference.
             (_, Some(reference), _) if !body.differs => {
                 let beginning = Arc::clone(reference);

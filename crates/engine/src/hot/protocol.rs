@@ -1,7 +1,8 @@
 //! Defines the protocol as an interface: only the methods that the loop needs.
 //!
 //! The loop handles connections and exchanges. A protocol defines how an exchange becomes bytes, which bytes end which
-//! exchange, and how many a connection can take at a time: [`crate::h1`], [`crate::h2`] and [`crate::h3`]. The loop is compiled for
+//! exchange, and how many a connection can take at a time: [`crate::h1`], [`crate::h2`], [`crate::h3`] and
+//! [`crate::websocket`]. The loop is compiled for
 //! each of them. A protocol reads no clock and does not decide about connections: it reports events, and the loop acts
 //! on them.
 

@@ -44,7 +44,7 @@ pub struct ReceivedResponse {
 
 impl ReceivedResponse {
     /// No response yet.
-    pub(super) const NONE: Self =
+    pub(crate) const NONE: Self =
         Self { status: 0, body_bytes: 0, ending: Ending::Ok, first_byte: Nanos::ZERO, uncounted_bytes: 0 };
 }
 

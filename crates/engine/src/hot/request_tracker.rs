@@ -285,6 +285,17 @@ impl<'a> Tracker<'a> {
         self.inspectors[kind].reject(status, body, fault.into(), now);
     }
 
+    /// The same for a response of which no byte was kept.
+    pub(crate) fn reject_unkept(
+        &mut self,
+        kind: usize,
+        response: &ReceivedResponse,
+        fault: impl Into<BodyFault>,
+        now: Nanos,
+    ) {
+        self.inspectors[kind].reject_unkept(response.status, response.body_bytes, fault.into(), now);
+    }
+
     /// Whether a block belongs to the window, not to the warm-up.
     pub(crate) fn is_windows(&self, block: BlockIndex) -> bool {
         self.recorder.is_windows(block)
@@ -509,8 +520,7 @@ impl<'a> Tracker<'a> {
             && response.ending == Ending::Ok
         {
             response.ending = Ending::BadBody;
-            let ReceivedResponse { status, body_bytes, .. } = *response;
-            self.inspectors[kind].reject_unkept(status, body_bytes, fault.into(), now);
+            self.reject_unkept(kind, response, fault, now);
         }
         result.ended_at
     }

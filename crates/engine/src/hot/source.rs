@@ -109,6 +109,18 @@ impl RequestSource {
         &self.bytes[self.start..self.start + length]
     }
 
+    /// The same, one by one.
+    pub(crate) fn make_each(&mut self, wanted: usize) -> impl Iterator<Item = &[u8]> {
+        self.make(wanted);
+        let mut rest = &self.bytes[self.start..];
+        let lengths = self.made.iter().take(wanted).map(|made| made.length);
+        lengths.map(move |length| {
+            let (request, later) = rest.split_at(length);
+            rest = later;
+            request
+        })
+    }
+
     /// Appends the bytes of a request of this kind.
     #[inline]
     fn expand(&mut self, kind: u16) -> MadeRequest {

@@ -318,7 +318,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             attempts: pool.attempts(),
             // Those that were made after the connect timeout are not lost.
             made: pool.counts().made - u64::from(pool.open()),
-            source: detailed.unwrap_or_else(|| failure.into()),
+            source: detailed.unwrap_or_else(|| pool.counts().error_of(failure)),
         }
     }
 

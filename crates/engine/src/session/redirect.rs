@@ -81,7 +81,7 @@ impl Redirect<'_> {
         }
         let request =
             RequestParts::from_request(self.request).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
-        let origin = Url::parse(&format!("{}://{}{}", scheme.name(), request.host, request.path))
+        let origin = Url::parse_http(&format!("{}://{}{}", scheme.name(), request.host, request.path))
             .map_err(|_| fault(RedirectProblem::NotAUrl))?;
         let target = resolve(&origin, &encoded(location)).ok_or_else(|| fault(RedirectProblem::NotAUrl))?;
         let same_host = target.host.eq_ignore_ascii_case(&origin.host) && target.port == origin.port;
@@ -171,7 +171,7 @@ fn resolve(base: &Url, reference: &str) -> Option<Url> {
             at_origin(&format!("{folder}{text}"))
         }
     };
-    let url = Url::parse(&url).ok()?;
+    let url = Url::parse_http(&url).ok()?;
     Some(Url { path: without_dots(&url.path), ..url })
 }
 

@@ -24,6 +24,7 @@ use crate::h3::Http3;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
 use crate::scripted::Scripted;
 use crate::session::Sessions;
+use crate::websocket::WebSocket;
 use crate::{EngineError, Nanos, NoObserver, Observer, Settings, Tally, ThreadOutcome, Transport};
 use paceline_job::Protocol;
 use std::cell::Cell;
@@ -123,6 +124,9 @@ impl<'a> Simulation<'a> {
             (Protocol::Http10 | Protocol::Http11, None) if self.settings.scripts.is_some() => {
                 Self::drive_out::<Http1<Scripted>>
             }
+            (Protocol::Http10 | Protocol::Http11, None) if self.settings.job.is_websocket() => {
+                Self::drive_out::<WebSocket>
+            }
             (Protocol::Http10 | Protocol::Http11, None) => Self::drive_out::<Http1>,
             (Protocol::Http10 | Protocol::Http11, Some(_)) => Self::drive_out::<Http1<Sessions>>,
             (Protocol::Http2, None) => Self::drive_out::<Http2>,
@@ -152,6 +156,9 @@ impl<'a> Simulation<'a> {
     /// Runs the worker and leaves its blocks in the recorder.
     fn run(&self, script: &mut dyn Script, recorder: &mut Recorder) -> Result<(), EngineError> {
         match (self.settings.job.protocol, self.settings.requests.sessions()) {
+            (Protocol::Http10 | Protocol::Http11, None) if self.settings.job.is_websocket() => {
+                self.drive::<WebSocket>(script, recorder).map(drop)
+            }
             (Protocol::Http10 | Protocol::Http11, None) => self.drive::<Http1>(script, recorder).map(drop),
             (Protocol::Http10 | Protocol::Http11, Some(_)) => {
                 self.drive::<Http1<Sessions>>(script, recorder).map(drop)

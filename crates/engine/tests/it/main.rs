@@ -29,3 +29,4 @@ mod support;
 mod timeouts;
 mod tls;
 mod tls_server;
+mod websocket;

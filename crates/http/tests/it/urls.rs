@@ -51,8 +51,14 @@ fn invalid_urls_are_rejected() {
             "http://:80/",
             "URL \"http://:80/\" has no host; write \"http://127.0.0.1:8080/\" for a server on this machine",
         ),
-        ("htpp://h/", "URL \"htpp://h/\": scheme \"htpp\" is not http or https; write \"http://h/\""),
-        ("ws://h/x", "URL \"ws://h/x\": scheme \"ws\" is not http or https; write \"http://h/x\""),
+        (
+            "htpp://h/",
+            "URL \"htpp://h/\": scheme \"htpp\" is not http, https, ws or wss; write \"http://h/\"",
+        ),
+        (
+            "wsp://h/x",
+            "URL \"wsp://h/x\": scheme \"wsp\" is not http, https, ws or wss; write \"http://h/x\"",
+        ),
         (
             "http://me:secret@h:1/x",
             "the URL has a user name before \"@\"; write \"http://h:1/x\" and send an Authorization header",

@@ -249,7 +249,7 @@ impl AbCommand {
     fn finish(&mut self, url: &str, content_type: &str) -> Result<(), ToolOutput> {
         let whole = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let has_path = whole.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
-        let parsed = Url::parse(&whole).ok().filter(|_| has_path);
+        let parsed = Url::parse_http(&whole).ok().filter(|_| has_path);
         self.job.url = parsed.ok_or_else(|| usage("invalid URL"))?;
         if u64::from(self.job.connections) > self.requests {
             return Err(usage("Cannot use concurrency level greater than total number of requests"));

@@ -201,7 +201,7 @@ impl HeyCommand {
             }
             _ => {}
         }
-        self.job.url = Url::parse(url).map_err(|problem| usage(&format!("{url:?}: {problem}"), 1))?;
+        self.job.url = Url::parse_http(url).map_err(|problem| usage(&format!("{url:?}: {problem}"), 1))?;
         // hey never checks a certificate.
         self.job.tls = TlsSpec { insecure: self.job.url.scheme == Scheme::Https, ..TlsSpec::default() };
         self.job.connections = self.workers;

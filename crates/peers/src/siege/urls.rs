@@ -39,7 +39,7 @@ impl Target {
         let text = text.trim().trim_matches('"');
         let (url, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let whole = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
-        let url = Url::parse(&whole).map_err(|problem| format!("{url}: {problem}"))?;
+        let url = Url::parse_http(&whole).map_err(|problem| format!("{url}: {problem}"))?;
         let (word, data) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
         let method = METHODS.iter().find(|method| method.eq_ignore_ascii_case(word));
         let data = match (method, data.trim()) {

@@ -211,7 +211,7 @@ impl WrkCommand {
         }
         let url = Some(&command.given_url).filter(|url| url.contains("://"));
         command.url = url
-            .and_then(|url| Url::parse(url).ok())
+            .and_then(|url| Url::parse_http(url).ok())
             .ok_or_else(|| variant.usage(&format!("invalid URL: {}", command.given_url)))?;
         if command.connections < command.threads {
             return Err(variant.usage("number of connections must be >= threads"));

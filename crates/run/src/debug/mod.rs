@@ -85,6 +85,11 @@ impl Prepared {
     /// # Errors
     /// [`RunError`] if the target cannot be reached or does not speak HTTP.
     pub fn debug(&self) -> Result<Vec<DebugExchange>, RunError> {
+        if self.settings.job.is_websocket() {
+            return Err(RunError::usage("--debug cannot show a WebSocket").hint(
+                "remove --debug: a report shows the first wrong answer, and the reason of a failed handshake",
+            ));
+        }
         let settings = self.debug_settings();
         let (outcome, events) = run_tapped(&settings).map_err(RunError::Engine)?;
         let messages = match settings.job.protocol {

@@ -9,7 +9,6 @@ pub use tls::remedy;
 use crate::{Inputs, RunError};
 use paceline_engine::Address;
 use paceline_engine::tls::TlsSettings;
-use paceline_http::Scheme;
 use paceline_job::{Job, Protocol};
 use paceline_record::Tried;
 use std::net::IpAddr;
@@ -22,7 +21,7 @@ pub(crate) struct Destination {
     pub address: Address,
     /// Other addresses of the name that did not accept a connection.
     pub tried: Vec<Tried>,
-    /// TLS, for an https URL.
+    /// TLS, for an https or wss URL.
     pub tls: Option<Arc<TlsSettings>>,
     /// The name TLS requests; empty without it.
     pub tls_name: String,
@@ -32,9 +31,9 @@ impl Destination {
     /// Looks up the target of a job. `sources` are the requested local addresses.
     pub(crate) fn find(job: &Job, sources: &[IpAddr], inputs: &mut Inputs) -> Result<Self, RunError> {
         check(job)?;
-        let tls = match job.url.scheme {
-            Scheme::Http => None,
-            Scheme::Https => Some(Arc::new(tls::settings(job, inputs)?)),
+        let tls = match job.url.scheme.uses_tls() {
+            false => None,
+            true => Some(Arc::new(tls::settings(job, inputs)?)),
         };
         let tls_name = tls.as_ref().map_or_else(String::new, |_| tls::name_of(job).to_owned());
         let (address, tried) = match &job.unix_socket {
@@ -63,7 +62,7 @@ fn check(job: &Job) -> Result<(), RunError> {
         (tls.version.is_some(), "--tls-version"),
         (tls.no_resumption, "--no-tls-resumption"),
     ];
-    match given.iter().find(|(given, _)| *given && url.scheme == Scheme::Http) {
+    match given.iter().find(|(given, _)| *given && !url.scheme.uses_tls()) {
         Some((_, flag)) => Err(RunError::usage(format!("{flag} needs https://, but the URL is {url}"))
             .hint(match *flag {
                 "--insecure" => "use an https:// URL, or remove --insecure (-k); if -k is meant as in ab, connections are kept alive by default".to_owned(),

@@ -6,7 +6,7 @@
 
 use crate::exit::Complaint;
 use paceline_engine::{Measure, WorkerSecond};
-use paceline_http::{Scheme, Url};
+use paceline_http::Url;
 use paceline_record::Second;
 use paceline_report::LiveMetrics;
 use paceline_run::{Rows, Sink, times};
@@ -149,11 +149,9 @@ fn post(url: &Url, body: &str) -> io::Result<()> {
 
 /// Parses the value of `--otlp`.
 pub fn collector(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    match url.scheme {
-        Scheme::Http => Ok(url),
-        Scheme::Https => {
-            Err("https is not supported: run a collector on this machine, and let it forward".to_owned())
-        }
+    let url = Url::parse_http(text).map_err(|error| error.to_string())?;
+    if url.scheme.uses_tls() {
+        return Err("https is not supported: run a collector on this machine, and let it forward".to_owned());
     }
+    Ok(url)
 }

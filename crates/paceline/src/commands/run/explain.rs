@@ -9,8 +9,8 @@ use paceline_run::RunError;
 /// The hint for a target to which no connection could be made, or on which none of `made` connections was kept.
 fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, made: u64) -> &'static str {
     use ConnectionFailure::{
-        ClosedUnused, ConnectLimit, Flood, Http2, Http3, NoQuic, NoSettings, NotHttp2, Quic, QuicClosed,
-        QuicVersion, Truncated,
+        ClosedUnused, ConnectLimit, Flood, Http2, Http3, InvalidUpgrade, NoQuic, NoSettings, NoUpgrade,
+        NotHttp2, Quic, QuicClosed, QuicVersion, Truncated, UpgradeRefused,
     };
     if let Some(error) = TlsError::within(error) {
         return paceline_run::remedy(error.fault);
@@ -29,6 +29,12 @@ fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, m
         }
         (Some(QuicVersion | Quic | QuicClosed | Http3), _) => {
             "look for the reason in the server's log, or try --http 2"
+        }
+        (Some(NoUpgrade), _) => {
+            "check that the server speaks WebSocket at this path, or raise --connect-timeout"
+        }
+        (Some(UpgradeRefused(_) | InvalidUpgrade), _) => {
+            "check the path, and the fields of the handshake (-H): origin, authorization, subprotocol"
         }
         // Before or after the server's SETTINGS, with which a connection counts as made.
         (Some(ClosedUnused | Truncated), _) | (_, Some(libc::ECONNRESET | libc::EPIPE))

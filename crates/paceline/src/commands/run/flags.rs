@@ -13,6 +13,7 @@ use super::shape::ShapeFlags;
 use super::stream_flags::StreamFlags;
 use super::target::TargetFlags;
 use super::values::{duration, whole};
+use super::websocket_flags::WebSocketFlags;
 use crate::exit::Complaint;
 use anyhow::Context as _;
 use paceline_http::Url;
@@ -25,7 +26,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]
 pub struct Arguments {
-    /// Target URL: http://host[:port]/path, or https://
+    /// Target URL: http://host[:port]/path; or https://, ws://, wss://
     #[arg(required_unless_present_any = ["job", "curl", "har"])]
     pub url: Option<String>,
 
@@ -103,6 +104,9 @@ pub struct Arguments {
     pub stream: StreamFlags,
 
     #[command(flatten)]
+    pub websocket: WebSocketFlags,
+
+    #[command(flatten)]
     pub gates: GateFlags,
 
     #[command(flatten)]
@@ -159,6 +163,7 @@ impl Arguments {
         self.target.fill(&mut job);
         self.connection.fill(&mut job);
         self.request.fill(&mut job, inputs)?;
+        self.websocket.fill(&mut job);
         self.stream.fill(&mut job, self.drain.is_some());
         Ok(job)
     }

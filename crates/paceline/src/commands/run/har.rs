@@ -116,7 +116,7 @@ fn requests(archive: HarArchive, target: Option<&Url>) -> Result<HarMix, Complai
     let mut left_out = LeftOut::default();
     for HarEntry { request } in archive.log.entries {
         let (text, credentials) = without_user_info(&request.url);
-        let url = match Url::parse(&text) {
+        let url = match Url::parse_http(&text) {
             Ok(url) => url,
             Err(error) => {
                 left_out.no_target(&text, &error);
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn archives_without_a_request_for_the_target_are_refused() {
         assert!(requests(archive(&[]), None).is_err());
-        let url = Url::parse("http://g/").unwrap();
+        let url = Url::parse_http("http://g/").unwrap();
         assert!(
             requests(archive(&[("GET", "http://h/")]), Some(&url)).unwrap_err().what.contains("http://g")
         );

@@ -22,6 +22,7 @@ mod shape;
 mod stream_flags;
 mod target;
 mod values;
+mod websocket_flags;
 mod write_results;
 
 pub use flags::Arguments;
@@ -35,7 +36,6 @@ use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use explain::{explain, explain_through};
 use paceline_engine::StopFlag;
-use paceline_http::Scheme;
 use paceline_job::Job;
 use paceline_record::Run;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
@@ -64,7 +64,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         crate::exit::print_source(job.masked().to_toml())?;
         return Ok(Status::Done);
     }
-    let gates = arguments.gates.all(job.load.is_open(), job.url.scheme == Scheme::Https)?;
+    let gates = arguments.gates.all(job.load.is_open(), job.url.scheme.uses_tls())?;
     gates::check_requests(&gates, &job)?;
     if !arguments.debug {
         gates::notices(&gates, &job).iter().for_each(|notice| crate::exit::say(notice));

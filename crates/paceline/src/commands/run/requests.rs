@@ -167,6 +167,8 @@ impl RequestFlags {
                 request.headers.set_default("Content-Type", form.content_type.clone());
             }
             self.describe_body(job, form.flag);
+        } else if job.is_websocket() {
+            // A message has neither a method nor a type.
         } else if self.body.is_some() {
             self.describe_body(job, "--body");
         } else if self.mix.is_some() {

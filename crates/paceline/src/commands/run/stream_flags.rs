@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How responses are read as streams of events, and when a stream ends.
 #[derive(clap::Args, Debug)]
 pub struct StreamFlags {
-    /// Read each response as a stream of events: sse, ndjson, lines or chunks
+    /// Read each response as a stream of events: sse, ndjson, lines, chunks, or messages of a WebSocket
     ///
     /// Measures the time to the first event (from the intended send), the gaps between events, and events per second. A
     /// stream is ok if it ended as asked: by the server, or with the first of the --stream- flags below that is reached.
