@@ -21,6 +21,9 @@ const MS: Nanos = Nanos::from_millis(1);
 /// What a server sends for a message: given the message and its number on the connection.
 type Answer = Box<dyn Fn(&[u8], u64) -> Vec<Act>>;
 
+/// What a server does with an upgrade request, given its key.
+type Upgrade = fn(&str) -> Vec<Act>;
+
 /// One connection of the server.
 #[derive(Default)]
 struct Peer {
@@ -32,8 +35,7 @@ struct Peer {
 /// A server that acts a millisecond after each message.
 struct Server {
     peers: HashMap<Slot, Peer>,
-    /// What it does with an upgrade request, given the key.
-    upgrade: fn(&str) -> Vec<Act>,
+    upgrade: Upgrade,
     answer: Answer,
     /// The largest number of bytes that a socket takes or returns at once.
     piece: usize,
@@ -310,7 +312,7 @@ fn unasked_messages_are_skipped_where_answers_are_matched() {
 #[test]
 fn refused_handshakes_are_failed_attempts() {
     use ConnectionFailure::*;
-    let cases: [(fn(&str) -> Vec<Act>, ConnectionFailure); 6] = [
+    let cases: [(Upgrade, ConnectionFailure); 6] = [
         (|_| vec![send("HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno")], UpgradeRefused(403)),
         (|_| vec![send("HTTP/1.1 200 OK\r\n\r\n"), Act::Close], UpgradeRefused(200)),
         (|_| vec![send(switched("AAAAAAAAAAAAAAAAAAAAAA=="))], InvalidUpgrade),
