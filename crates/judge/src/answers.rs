@@ -2,7 +2,7 @@
 //!
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
-use crate::facts::{SHARES_NEED_S, is_open, look};
+use crate::facts::{SHARES_NEED_S, is_open, is_websocket, look};
 use crate::{MAX_GENERATOR_BUSY, MIN_ACHIEVED, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
 use paceline_record::{Block, Expectations, Lengths, Phase, Run, Served, Severity, Times};
 use std::collections::BTreeMap;
@@ -118,20 +118,37 @@ fn advice(run: &Run) -> String {
             counts.io_failed - not_http.max(too_long),
             format!("The server closed or reset connections (or HTTP/2 streams) before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
         ),
-        (
-            counts.connect_failed,
-            "Some connections could not be opened. Check that the server still runs and that its listen backlog is long enough."
-                .to_owned(),
-        ),
+        (counts.connect_failed, connect_advice(run, &look)),
     ];
     // The first of equals wins: the more specific ones come first.
     ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or(look, |(_, way)| way)
 }
 
+/// The remedy if connections could not be opened. A WebSocket is open when its handshake is answered.
+fn connect_advice(run: &Run, look: &str) -> String {
+    if is_websocket(run) {
+        let failure = failure(run);
+        return format!(
+            "Some connections could not be opened: {failure}. Check the path, and that the server still runs.{} {look}",
+            tls_hint(run)
+        );
+    }
+    "Some connections could not be opened. Check that the server still runs and that its listen backlog is long enough."
+        .to_owned()
+}
+
+/// The most frequent failure of connections.
+fn failure(run: &Run) -> &str {
+    run.connections.commonest_failure.as_deref().unwrap_or("see the record")
+}
+
 /// The response does not follow the requested protocol. A server without HTTP/2 or HTTP/3 is detected before the run begins.
 fn broken_rules(run: &Run, look: &str) -> String {
-    let failure = run.connections.commonest_failure.as_deref().unwrap_or("see the record");
+    let failure = failure(run);
     match run.target.protocol.as_str() {
+        _ if is_websocket(run) => format!(
+            "The server violates WebSocket: {failure}. If the port and the path are correct, fix the server. {look}"
+        ),
         "http/2" => format!("The response violates HTTP/2: {failure}. Fix the server, or use --http 1.1."),
         "http/3" => format!("The response violates HTTP/3: {failure}. Fix the server, or use --http 2."),
         _ => format!(
@@ -143,6 +160,7 @@ fn broken_rules(run: &Run, look: &str) -> String {
 /// The remedy if every response is a redirect.
 fn redirect_advice(run: &Run, look: &str) -> String {
     match run.job.as_ref().map_or(0, |job| job.follow) {
+        _ if is_websocket(run) => format!("The server redirects the handshake. Use the final URL. {look}"),
         0 => format!(
             "The server redirects. Follow the redirects (--follow 5), use the final URL, or use --expect-status. {look}"
         ),
@@ -156,25 +174,31 @@ fn redirect_advice(run: &Run, look: &str) -> String {
 fn status_advice(run: &Run, look: &str) -> String {
     let only_400 = run.total.status.keys().all(|status| status == "400");
     let hint = if only_400 { tls_hint(run) } else { "" };
+    if is_websocket(run) {
+        return format!("No handshake was answered with status 101. Check the path.{hint} {look}");
+    }
     format!("No response has the expected status. Check the path, or use --expect-status.{hint} {look}")
 }
 
 /// Servers answer plain text on a TLS port with status 400, or close the connection.
 fn tls_hint(run: &Run) -> &'static str {
-    if run.target.url.starts_with("http://") { " If this is a TLS port, try https://." } else { "" }
+    match run.target.url.split_once("://") {
+        Some(("http", _)) => " If this is a TLS port, try https://.",
+        Some(("ws", _)) => " If this is a TLS port, try wss://.",
+        _ => "",
+    }
 }
 
 /// The flag that sets the expected body.
 fn expectation(run: &Run) -> &'static str {
     let Run { expectations, total, .. } = run;
-    let is_websocket = ["ws://", "wss://"].iter().any(|scheme| run.target.url.starts_with(scheme));
     match expectations {
         _ if total.stream_events.is_some() => "--stream",
         Expectations { json, .. } if !json.is_empty() => "--expect-json",
         Expectations { json_form: Some(_), .. } => "--expect-json-form",
         Expectations { body_bytes: None, body_sha256: Some(_), .. } => "--expect-sha256",
         Expectations { echo: true, .. } => "--ws-answer",
-        Expectations { body_bytes: Some(_), .. } if is_websocket => "--ws-answer or --expect-body",
+        Expectations { body_bytes: Some(_), .. } if is_websocket(run) => "--ws-answer or --expect-body",
         Expectations { body_bytes: Some(_), .. } => "--expect-body",
         _ => "the request file",
     }

@@ -21,6 +21,9 @@ pub(crate) const MIN_DISTURBANCE: f64 = 0.01;
 /// How to look at a response: with curl if the run sent nothing but a GET of its URL, else with `--debug`, which sends
 /// the run's own requests.
 pub(crate) fn look(run: &Run) -> String {
+    if is_websocket(run) {
+        return look_at_handshake(run);
+    }
     let is_plain = run.job.as_ref().is_none_or(|job| match job.requests.as_slice() {
         [only] => {
             let is_get = only.method == "GET" && only.headers.is_empty() && only.path.is_none();
@@ -33,6 +36,28 @@ pub(crate) fn look(run: &Run) -> String {
         return format!("Check with: curl -i {}", run.target.url);
     }
     "Add --debug to the command: it sends each request once and shows the response.".to_owned()
+}
+
+/// Whether the run sent messages over WebSocket.
+pub(crate) fn is_websocket(run: &Run) -> bool {
+    ["ws://", "wss://"].iter().any(|scheme| run.target.url.starts_with(scheme))
+}
+
+/// How to look at the answer to a WebSocket's handshake: with curl, if the handshake has no field of the user.
+fn look_at_handshake(run: &Run) -> String {
+    let is_plain = run.job.as_ref().is_none_or(|job| {
+        let has_fields = job.requests.iter().any(|request| !request.headers.is_empty());
+        !has_fields && job.unix_socket.is_none() && job.connect_to.is_none() && job.proxy.is_none()
+    });
+    if !is_plain || run.target.url.contains('{') {
+        return "The report shows the reason of a failed handshake and the first wrong answer.".to_owned();
+    }
+    // The key is that of RFC 6455 §1.3. curl would wait for more after status 101.
+    format!(
+        "Check the handshake with: curl -i -m 2 --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
+         -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' {}",
+        run.target.url.replacen("ws", "http", 1)
+    )
 }
 
 /// A stretch of the window between two moments.

@@ -850,6 +850,46 @@ fn a_curl_command_is_proposed_only_for_a_request_without_placeholders() {
 }
 
 #[test]
+fn a_websocket_is_advised_only_what_it_supports() {
+    type Change = fn(&mut Run);
+    let remedy = |url: &str, change: Change| {
+        let mut run = closed();
+        run.target.url = url.to_owned();
+        run.total.counts = Counts { scheduled: 10, ..Counts::default() };
+        run.total.status.clear();
+        run.connections.commonest_failure = Some("a frame of the server is masked".to_owned());
+        change(&mut run);
+        let verdicts = run_verdicts(&run);
+        verdicts.into_iter().find(|verdict| verdict.name == "no_valid_response").unwrap().remedy
+    };
+    let refused = |run: &mut Run| {
+        run.total.counts.bad_status = 10;
+        run.total.status.insert("400".to_owned(), 10);
+    };
+    let redirected = |run: &mut Run| {
+        run.total.counts.bad_status = 10;
+        run.total.status.insert("301".to_owned(), 10);
+    };
+    let broken = |run: &mut Run| (run.total.counts.io_failed, run.connections.broke_rules) = (10, 10);
+    let cases: [(Change, &str); 5] = [
+        (refused, "status 101. Check the path. If this is a TLS port, try wss://."),
+        (redirected, "redirects the handshake. Use the final URL."),
+        (|run| run.total.counts.connect_failed = 10, "could not be opened: a frame of the server is masked."),
+        (|run| run.total.counts.io_failed = 10, "try wss://."),
+        (broken, "violates WebSocket: a frame of the server is masked."),
+    ];
+    for (change, part) in cases {
+        let remedy = remedy("ws://127.0.0.1/a", change);
+        assert!(remedy.contains(part) && remedy.ends_with(" http://127.0.0.1/a"), "{remedy}");
+        for refused in ["--expect-status", "--follow", "--debug", "https://"] {
+            assert!(!remedy.contains(refused), "{refused}: {remedy}");
+        }
+    }
+    assert!(!remedy("wss://127.0.0.1/a", refused).contains("TLS port"));
+    assert!(remedy("http://127.0.0.1/a", refused).contains("try https://."));
+}
+
+#[test]
 fn missing_and_closed_connections_are_reported() {
     assert_eq!(verdicts(closed(), |run| run.connections.had = 4), invalid("connections_short"));
     let one_of_many = |run: &mut Run| (run.connections.asked, run.connections.had) = (101, 100);
