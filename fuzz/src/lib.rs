@@ -31,6 +31,7 @@ mod store_document;
 mod template;
 mod tls_records;
 mod url;
+mod websocket;
 mod workload;
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -68,6 +69,7 @@ macro_rules! for_each_target {
             template: 2_500,
             tls_records: 2_500,
             url: 2_500,
+            websocket: 2_500,
             workload: 2_500,
         }
     };
