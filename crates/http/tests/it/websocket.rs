@@ -1,6 +1,6 @@
 //! WebSocket: frames that are read and those that are rejected, in pieces of any size, and the handshake (RFC 6455).
 //!
-//! The violations are those of the Autobahn test suite's cases for clients that concern a server's frames.
+//! The violations are all that [`WebSocketError`] names. The fuzz target `websocket` covers more cases.
 
 use paceline_http::LineEnds;
 use paceline_http::websocket::*;
