@@ -1,4 +1,5 @@
-//! In the steady state neither the decoder nor the expander allocates memory, and a decoder is small.
+//! In the steady state neither the decoder, the expander nor the frames of WebSocket allocate memory, and a decoder is
+//! small.
 //!
 //! The whole test program runs on the counting allocator, but each thread has its own count, so that parallel tests do
 //! not disturb it. `responses.rs` and `templates.rs` check that the decoded and expanded bytes are right.
@@ -6,6 +7,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use paceline_http::websocket::{
+    FrameReader, MAX_FRAME_HEAD_BYTES, MessageType, Opcode, WebSocketEvent, write_control, write_message,
+};
 use paceline_http::{Decoder, Expander, HeadCache, LineFiles, Method, RandomBits, Request, Url};
 
 use crate::observe::feed;
@@ -103,4 +107,35 @@ fn a_request_is_expanded_without_allocating() {
     });
     assert_eq!(count, 0);
     assert!(bytes.starts_with(b"GET /99/100000 HTTP/1.1\r\n") && bytes.ends_with(b"{\"name\": \"bo\"}"));
+}
+
+#[test]
+fn websocket_frames_are_read_and_written_without_allocating() {
+    let mut reader = FrameReader::default();
+    // A message at once, one in fragments with a Ping between them, and a Pong.
+    let bytes = b"\x81\x05Hello\x01\x03\xce\xba\xf0\x89\x04ping\x80\x03\x9f\x98\x80\x8a\x00";
+    let (mut messages, mut pings) = (0, 0);
+    let mut read = |piece_bytes| {
+        for mut piece in bytes.chunks(piece_bytes) {
+            while !piece.is_empty() {
+                let (event, taken) = reader.next(piece).unwrap();
+                messages += u32::from(matches!(event, WebSocketEvent::Message { ends: true, .. }));
+                pings += u32::from(matches!(event, WebSocketEvent::Ping(b"ping")));
+                piece = &piece[taken..];
+            }
+        }
+    };
+    assert_eq!(allocations(|| read(bytes.len())), 0, "frames that come at once need no memory");
+    assert!(allocations(|| read(1)) > 0, "a control frame in pieces is kept");
+    assert_eq!(allocations(|| (0..100).for_each(|_| [1, 7].into_iter().for_each(&mut read))), 0);
+    assert_eq!((messages, pings), (404, 202));
+    let mut out = Vec::with_capacity(2 * (MAX_FRAME_HEAD_BYTES + 70_000));
+    let count = allocations(|| {
+        for length in [0, 125, 126, 65_535, 65_536] {
+            out.clear();
+            write_message(MessageType::Binary, &[7; 65_536][..length], [1, 2, 3, 4], &mut out);
+            write_control(Opcode::Pong, b"ping", [1, 2, 3, 4], &mut out);
+        }
+    });
+    assert_eq!((count, out.len()), (0, MAX_FRAME_HEAD_BYTES + 65_536 + 10));
 }
