@@ -3,7 +3,7 @@
 //!
 //! QUIC is `quinn-proto`, as in the client. The server answers late, in pieces, in any order; it sends Retry, refuses,
 //! resets and stops streams, ends connections with GOAWAY and CONNECTION_CLOSE, and sends invalid frames. Of requests it
-//! reads only where they end.
+//! reads only where they end, unless an application answers them.
 
 use super::{Act, Connect, Script};
 use crate::{Nanos, Random, Slot};
@@ -30,6 +30,8 @@ struct Peer {
     alarm: Option<Nanos>,
     /// Answers that are sent later.
     answers: Vec<(Nanos, StreamId, Answer)>,
+    /// Requests that are not whole, for the application.
+    unread: HashMap<StreamId, Vec<u8>>,
     /// Requests that were answered or refused.
     requests: u32,
     /// The first stream that is not answered, once GOAWAY was sent.
@@ -39,18 +41,27 @@ struct Peer {
 /// What is sent on the stream of a request.
 struct Answer {
     bytes: Vec<u8>,
-    end: AnswerEnd,
+    end: Http3End,
 }
 
-#[derive(Clone, Copy)]
-enum AnswerEnd {
+/// What follows some bytes on the stream of a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Http3End {
+    /// The end of the response.
     Fin,
-    /// More follows, or never.
+    /// More bytes, or nothing.
     Open,
+    /// RESET_STREAM with this code (RFC 9000 §19.4).
     Reset(ErrorCode),
-    /// The connection is closed with this code.
+    /// CONNECTION_CLOSE with this code (RFC 9000 §19.19).
     Close(u64),
 }
+
+/// Bytes that are sent this long after the request on its stream, and what follows them.
+pub type Http3Piece = (Nanos, Vec<u8>, Http3End);
+
+/// Answers a request, given as the bytes of its stream, with pieces in the order of their times.
+pub type Http3Application = Box<dyn FnMut(&[u8]) -> Vec<Http3Piece>>;
 
 /// The behaviour of a server.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +85,7 @@ pub struct MisbehavingHttp3 {
     endpoint: Endpoint,
     origin: Instant,
     peers: HashMap<Slot, Peer>,
+    application: Option<Http3Application>,
     /// Requests that were received whole and were not refused.
     pub requests: u64,
 }
@@ -97,8 +109,15 @@ impl MisbehavingHttp3 {
             endpoint,
             origin: Instant::now(),
             peers: HashMap::new(),
+            application: None,
             requests: 0,
         }
+    }
+
+    /// The same server, whose requests are answered by an application.
+    #[must_use]
+    pub fn with_application(self, application: Http3Application) -> Self {
+        Self { application: Some(application), ..self }
     }
 
     fn misbehaves(&mut self) -> bool {
@@ -141,6 +160,7 @@ impl MisbehavingHttp3 {
             control: None,
             alarm: None,
             answers: Vec::new(),
+            unread: HashMap::new(),
             requests: 0,
             ends_at: None,
         };
@@ -227,6 +247,9 @@ impl MisbehavingHttp3 {
         let Ok(mut chunks) = recv.read(true) else { return };
         let is_whole = loop {
             match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) if self.application.is_some() => {
+                    peer.unread.entry(id).or_default().extend_from_slice(&chunk.bytes);
+                }
                 Ok(Some(_)) => {}
                 Ok(None) => break true,
                 Err(_) => break false,
@@ -244,6 +267,7 @@ impl MisbehavingHttp3 {
             return;
         }
         peer.requests += 1;
+        let request = peer.unread.remove(&id).unwrap_or_default();
         let at = now + self.delay();
         let limit = self.behaviour.requests_per_connection;
         if limit > 0 && peer.requests >= limit && peer.ends_at.is_none() {
@@ -253,7 +277,14 @@ impl MisbehavingHttp3 {
             return self.answer_badly(peer, id, at);
         }
         self.requests += 1;
-        self.answer_well(peer, id, at);
+        match &mut self.application {
+            None => self.answer_well(peer, id, at),
+            Some(application) => peer.answers.extend(
+                application(&request)
+                    .into_iter()
+                    .map(|(after, bytes, end)| (now + after, id, Answer { bytes, end })),
+            ),
+        }
     }
 
     fn go_away(&mut self, peer: &mut Peer, first: u64) {
@@ -268,14 +299,14 @@ impl MisbehavingHttp3 {
     fn answer_well(&mut self, peer: &mut Peer, id: StreamId, at: Nanos) {
         let bytes = self.good();
         if self.random.below(3) > 0 {
-            return peer.answers.push((at, id, Answer { bytes, end: AnswerEnd::Fin }));
+            return peer.answers.push((at, id, Answer { bytes, end: Http3End::Fin }));
         }
         let cut = self.random.below(bytes.len() as u64 + 1) as usize;
         let (first, rest) = bytes.split_at(cut);
         let later = at + self.delay();
-        peer.answers.push((at, id, Answer { bytes: first.to_vec(), end: AnswerEnd::Open }));
+        peer.answers.push((at, id, Answer { bytes: first.to_vec(), end: Http3End::Open }));
         // In one order, whatever the times are.
-        peer.answers.push((later, id, Answer { bytes: rest.to_vec(), end: AnswerEnd::Fin }));
+        peer.answers.push((later, id, Answer { bytes: rest.to_vec(), end: Http3End::Fin }));
     }
 
     fn good(&mut self) -> Vec<u8> {
@@ -311,17 +342,17 @@ impl MisbehavingHttp3 {
     fn answer_badly(&mut self, peer: &mut Peer, id: StreamId, at: Nanos) {
         let code = ErrorCode(0x100 + self.random.below(17));
         let mut out = Vec::new();
-        let mut end = AnswerEnd::Fin;
+        let mut end = Http3End::Fin;
         let choice = self.random.below(20);
         let is_refused = matches!(choice, 3 | 5);
         match choice {
-            0 => end = AnswerEnd::Open,
-            1 => end = AnswerEnd::Close(ErrorCode::NO_ERROR.0),
-            2 => end = AnswerEnd::Close(code.0),
-            3 => end = AnswerEnd::Reset(ErrorCode::REQUEST_REJECTED),
-            4 => end = AnswerEnd::Reset(code),
+            0 => end = Http3End::Open,
+            1 => end = Http3End::Close(ErrorCode::NO_ERROR.0),
+            2 => end = Http3End::Close(code.0),
+            3 => end = Http3End::Reset(ErrorCode::REQUEST_REJECTED),
+            4 => end = Http3End::Reset(code),
             5 => {
-                end = AnswerEnd::Open;
+                end = Http3End::Open;
                 let back = self.random.below(3);
                 self.go_away(peer, id.index().saturating_sub(back) * 4);
             }
@@ -352,7 +383,7 @@ impl MisbehavingHttp3 {
             }
             _ => {
                 out = self.good();
-                end = AnswerEnd::Reset(code);
+                end = Http3End::Reset(code);
             }
         }
         self.requests += u64::from(!is_refused);
@@ -380,10 +411,10 @@ fn carry_out(peer: &mut Peer, id: StreamId, answer: &Answer, now: Instant) {
     let mut send = peer.connection.send_stream(id);
     // The stream may have been ended by the client.
     match answer.end {
-        AnswerEnd::Fin => drop(send.finish()),
-        AnswerEnd::Open => {}
-        AnswerEnd::Reset(code) => drop(send.reset(VarInt::from_u64(code.0).unwrap_or_default())),
-        AnswerEnd::Close(code) => {
+        Http3End::Fin => drop(send.finish()),
+        Http3End::Open => {}
+        Http3End::Reset(code) => drop(send.reset(VarInt::from_u64(code.0).unwrap_or_default())),
+        Http3End::Close(code) => {
             peer.connection.close(now, VarInt::from_u64(code).unwrap_or_default(), Bytes::new());
         }
     }

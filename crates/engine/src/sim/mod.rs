@@ -14,7 +14,7 @@ mod server;
 pub use clock::VirtualClock;
 pub use echo::{Echo, EchoHttp2, FrameOrder};
 pub use http2::MisbehavingHttp2;
-pub use http3::{Http3Behaviour, MisbehavingHttp3};
+pub use http3::{Http3Application, Http3Behaviour, Http3End, Http3Piece, MisbehavingHttp3};
 pub use network::{Act, Connect, DatagramNetwork, Network, Script};
 pub use server::{FreezingServer, MisbehavingServer, response};
 

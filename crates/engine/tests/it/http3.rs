@@ -1,19 +1,29 @@
-//! HTTP/3 in the simulation: limits of streams, GOAWAY, loss of packets, cancelled requests, uploads; and over the
-//! kernel's sockets.
+//! HTTP/3 in the simulation: limits of streams, GOAWAY, loss of packets, cancelled requests, uploads, streams of events,
+//! sessions; and over the kernel's sockets.
 //!
 //! `conservation.rs` runs random cases against the same server, which misbehaves there.
 
-use crate::support::closed_loop;
+use crate::sessions::{Customers, ok as ended_well, run_against, with_sessions};
+use crate::support::{closed_loop, open_loop};
 use crate::tls_server;
-use paceline_engine::sim::{Act, Http3Behaviour, MisbehavingHttp3, Script as _, VirtualClock, simulate};
+use paceline_engine::sim::{
+    Act, Http3Behaviour, Http3End, Http3Piece, MisbehavingHttp3, Script as _, VirtualClock, simulate,
+};
+use paceline_engine::stream::StreamPlan;
 use paceline_engine::tls::{TlsOptions, TlsSettings, Trust};
 use paceline_engine::{
-    BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Nanos, NoObserver, RequestKind, Requests,
-    ResponseCheck, Settings, Slot, StopFlag, ThreadOutcome,
+    BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Measure, Nanos, NoObserver, RequestKind,
+    Requests, ResponseCheck, Settings, Slot, StopFlag, ThreadOutcome,
 };
-use paceline_http::{LineFiles, Request, Url};
+use paceline_http::h3::{
+    ErrorCode, FrameEvent, FrameReader, QpackScratch, decode_section, push_field, push_prefix, write_data,
+    write_headers,
+};
+use paceline_http::{EventFormat, LineFiles, Request, Url};
 use paceline_job::{Protocol, TlsVersion};
 use rustls::pki_types::ServerName;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A server that answers at once and loses nothing.
@@ -24,6 +34,9 @@ const GOOD: Http3Behaviour = Http3Behaviour {
     requests_per_connection: 0,
     streams: 100,
 };
+
+/// H3_INTERNAL_ERROR (RFC 9114 §8.1).
+const INTERNAL_ERROR: ErrorCode = ErrorCode(0x102);
 
 /// TLS settings that accept any server.
 pub fn any_server() -> Arc<TlsSettings> {
@@ -147,6 +160,172 @@ fn tls_1_2_is_refused_before_the_run() {
         Settings { tls: Some(Arc::new(TlsSettings::new(options).unwrap())), ..settings(1, 1, 1, b"") };
     let error = settings.check().unwrap_err().to_string();
     assert!(error.contains("TLS 1.3"), "{error}");
+}
+
+/// A server that answers every request by `application` and loses nothing.
+fn application(
+    behaviour: Http3Behaviour,
+    application: impl FnMut(&[u8]) -> Vec<Http3Piece> + 'static,
+) -> MisbehavingHttp3 {
+    MisbehavingHttp3::new(1, Http3Behaviour { slowest: Nanos::ZERO, ..behaviour }, server_config())
+        .with_application(Box::new(application))
+}
+
+/// The HEADERS of a response, with lines of fields.
+fn head(status: u16, fields: &str) -> Vec<u8> {
+    let (mut section, mut out) = (Vec::new(), Vec::new());
+    push_prefix(&mut section);
+    push_field(&mut section, b":status", status.to_string().as_bytes());
+    for (name, value) in fields.lines().filter_map(|line| line.split_once(": ")) {
+        push_field(&mut section, name.to_ascii_lowercase().as_bytes(), value.as_bytes());
+    }
+    write_headers(&mut out, &section);
+    out
+}
+
+/// Runs ten requests of one connection against streams of five events, 10 ms apart, the first after 100 ms, whose last
+/// event is followed by `end` after `end_at`.
+fn run_streams(events: Option<u64>, end_at: Nanos, end: Http3End) -> ThreadOutcome {
+    let server = application(GOOD, move |_| {
+        let mut pieces = vec![(Nanos::from_millis(1), head(200, ""), Http3End::Open)];
+        for number in 0..5 {
+            let mut data = Vec::new();
+            // The end of an event comes with the next frame.
+            write_data(&mut data, b"data: {\"n\"");
+            write_data(&mut data, b": 2}\r\n\r\n");
+            pieces.push((Nanos::from_millis(100 + 10 * number), data, Http3End::Open));
+        }
+        pieces.push((end_at, Vec::new(), end));
+        pieces
+    });
+    let format = EventFormat::ServerSent;
+    let plan = StreamPlan { format, must_be_json: false, events, length: None, until: None, count: None };
+    let url = Url::parse("https://a.test/").unwrap();
+    let (request, files) = (Request::get(&url), LineFiles::default());
+    let kind = RequestKind {
+        weight: 1,
+        template: request.compile(&files).unwrap(),
+        method: request.method_kind(),
+        check: ResponseCheck { status: None, body: BodyCheck::Stream(Arc::new(plan)) },
+    };
+    let http2 = request.compile_http2(url.scheme, &files).unwrap();
+    let requests = Arc::new(Requests::from_kinds(vec![kind], 0).with_http2(vec![http2]));
+    let settings = Settings { requests, ..settings(1, 1, 10, b"") }.with(|job| {
+        job.timeout = Nanos::from_secs(2);
+    });
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert!(outcome.total.counts.add_up());
+    outcome
+}
+
+#[test]
+fn the_times_of_events_are_exact_over_http3() {
+    let outcome = run_streams(None, Nanos::from_millis(150), Http3End::Fin);
+    assert_eq!((ok(&outcome), outcome.connections.made), (10, 1));
+    for (measure, millis) in [
+        (Measure::FirstBody, 100),
+        (Measure::FirstEvent, 100),
+        (Measure::EventGap, 10),
+        (Measure::LongestGap, 10),
+        (Measure::Service, 150),
+    ] {
+        let times = outcome.total.times(measure);
+        let exact = Some(Nanos::from_millis(millis).0);
+        assert_eq!((times.min(), times.max()), (exact, exact), "{measure:?}");
+    }
+    assert_eq!(outcome.total.times(Measure::EventGap).count(), 40);
+    assert_eq!(outcome.total.counts.streams.events, 50);
+}
+
+#[test]
+fn a_stream_of_events_over_http3_that_breaks_is_a_failure() {
+    let break_at = Nanos::from_millis(150);
+    let never = Nanos::from_secs(100);
+    for (end_at, end, ending, made) in [
+        (break_at, Http3End::Reset(INTERNAL_ERROR), Ending::IoFailed, 1),
+        (break_at, Http3End::Close(INTERNAL_ERROR.0), Ending::IoFailed, 10),
+        (never, Http3End::Fin, Ending::TimedOut, 1),
+    ] {
+        let outcome = run_streams(None, end_at, end);
+        let counts = &outcome.total.counts;
+        assert_eq!((counts.ended(ending), counts.streams.events), (10, 50), "{end:?}");
+        assert_eq!(outcome.connections.made, made, "{end:?}");
+    }
+    // Three events were asked for: the stream is cancelled, and its connection is used again.
+    for end in [Http3End::Fin, Http3End::Reset(INTERNAL_ERROR)] {
+        let outcome = run_streams(Some(3), break_at, end);
+        assert_eq!((ok(&outcome), outcome.connections.made), (10, 1), "{end:?}");
+        assert_eq!(outcome.total.counts.streams.events, 30);
+        assert_eq!(outcome.total.times(Measure::Service).max(), Some(Nanos::from_millis(120).0));
+    }
+}
+
+/// A request as text in the form of HTTP/1.1.
+fn request_text(mut bytes: &[u8]) -> String {
+    let (mut line, mut rest, mut body) = (vec![String::new(); 2], String::new(), String::new());
+    let mut reader = FrameReader::request();
+    while !bytes.is_empty() {
+        let (event, taken) = reader.next(bytes).unwrap();
+        match event {
+            FrameEvent::FieldSection(section) => {
+                decode_section(section, &mut QpackScratch::default(), |field| {
+                    let [name, value] =
+                        [field.name, field.value].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+                    match name.as_str() {
+                        ":method" => line[0] = value,
+                        ":path" => line[1] = value,
+                        _ => rest += &format!("{name}: {value}\r\n"),
+                    }
+                })
+                .unwrap();
+            }
+            FrameEvent::Data { piece, .. } => body += std::str::from_utf8(piece).unwrap(),
+            _ => {}
+        }
+        bytes = &bytes[taken..];
+    }
+    format!("{} {} HTTP/1.1\r\n{rest}\r\n{body}", line[0], line[1])
+}
+
+/// Runs the load of a shop's users, each answered after a millisecond, with `depth` streams on each connection. Returns
+/// the outcome and how many sessions were started and completed.
+fn shop(settings: Settings, depth: u16, behaviour: Http3Behaviour) -> (ThreadOutcome, u64, u64) {
+    let strangers = Rc::new(Cell::new(0));
+    let mut customers = Customers::new(&strangers);
+    let server = application(behaviour, move |request| {
+        let (status, fields, body) = customers.answer(&request_text(request));
+        let mut bytes = head(status, &fields);
+        write_data(&mut bytes, body.as_bytes());
+        // In two pieces, so that a value is extracted from a response that did not arrive at once.
+        let rest = bytes.split_off(bytes.len() / 2);
+        let at = Nanos::from_millis(1);
+        vec![(at, bytes, Http3End::Open), (at + Nanos(1), rest, Http3End::Fin)]
+    });
+    let url = Url::parse("https://a.test/").unwrap();
+    let settings = Settings { tls: Some(any_server()), ..with_sessions(settings) }
+        .with(|job| (job.protocol, job.url, job.depth) = (Protocol::Http3, url, depth));
+    run_against(&settings, server, &strangers)
+}
+
+#[test]
+fn the_users_of_sessions_share_a_connection_over_http3() {
+    let (outcome, started, completed) = shop(open_loop(100.0, 1, 10), 8, GOOD);
+    assert_eq!((started, completed, outcome.connections.made), (1_000, 1_000, 1));
+    // Three responses of a millisecond and a pause of 20.
+    let times = &outcome.session_times[0];
+    let (min, max) = (times.min().unwrap(), times.max().unwrap());
+    assert!(min >= 23_000_000 && max < 23_100_000, "{min} to {max}");
+}
+
+#[test]
+fn the_users_of_sessions_continue_after_goaway_over_http3() {
+    let ending = Http3Behaviour { requests_per_connection: 20, ..GOOD };
+    for settings in [open_loop(300.0, 2, 2), closed_loop(2, 1)] {
+        let (outcome, started, completed) = shop(settings, 8, ending);
+        assert_eq!(started, completed);
+        assert_eq!(ended_well(&outcome.total), outcome.total.counts.scheduled);
+        assert!(outcome.connections.made > 20, "{:?}", outcome.connections);
+    }
 }
 
 /// Serves on a UDP socket until the test process ends; returns its address. Actions are carried out at once.
