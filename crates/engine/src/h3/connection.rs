@@ -21,6 +21,8 @@ pub(super) struct Http3Connection {
     pub began: Nanos,
     /// Whether a datagram has come from the server.
     pub has_heard: bool,
+    /// When the last datagram came or, if later, the first awaited request or the last PING was sent.
+    pub quiet_since: Nanos,
     /// Whether the handshake is done.
     pub is_ready: bool,
     /// The first stream id that the server does not process, once it has sent GOAWAY.

@@ -44,6 +44,11 @@ const MAX_CANCELS: u32 = 200;
 /// The maximum number of datagrams sent by one system call: with the usual sizes below the 64 KiB that it takes.
 const MAX_BATCH: usize = 32;
 
+/// How long a server may be silent while a response is awaited until a PING keeps the connection open (RFC 9114 §5.1):
+/// below the idle timeouts of servers, which are mostly 30 s and rarely below 5 s. QUIC's own `keep_alive_interval` would
+/// also keep connections open that the server may close.
+const PING_AFTER: Nanos = Nanos::from_secs(2);
+
 /// The code with which servers and clients of other protocols close a connection without an error (RFC 9000 §20.1).
 const QUIC_NO_ERROR: u64 = 0;
 
@@ -88,7 +93,11 @@ impl<S: Scenario> Http3<S> {
         }
         endpoint.exchange_events(quic);
         connection.is_due = false;
-        self.alarms.set(slot, endpoint.timeout(&mut quic.connection));
+        let mut alarm = endpoint.timeout(&mut quic.connection);
+        if alarm > connection.quiet_since + PING_AFTER && !self.responses.streams.is_idle(slot) {
+            alarm = connection.quiet_since + PING_AFTER;
+        }
+        self.alarms.set(slot, alarm);
         if failure.is_some() {
             // It is reported when the loop acts on the connection.
             connection.broken = failure;
@@ -480,6 +489,9 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<u16> {
+        if self.responses.streams.is_idle(slot) {
+            self.connections[slot as usize].quiet_since = send_times.at;
+        }
         let mut begun = 0;
         while begun < wanted && self.begin_next(slot, send_times, tracker, transport) {
             begun += 1;
@@ -500,7 +512,7 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         transport: &mut T,
     ) -> Result<Flow, ProtocolFault> {
         let connection = &mut self.connections[slot as usize];
-        connection.has_heard = true;
+        (connection.has_heard, connection.quiet_since) = (true, now);
         if let (Some(endpoint), Some(quic)) = (&mut self.quic, &mut connection.quic) {
             endpoint.receive(slot, quic, input, transport.segment(), now);
         }
@@ -545,7 +557,12 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> Result<Flow, ProtocolFault> {
-        if let (Some(endpoint), Some(quic)) = (&mut self.quic, &mut self.connections[slot as usize].quic) {
+        let Http3Connection { quic, quiet_since, .. } = &mut self.connections[slot as usize];
+        if let (Some(endpoint), Some(quic)) = (&mut self.quic, quic) {
+            if now >= *quiet_since + PING_AFTER && !self.responses.streams.is_idle(slot) {
+                quic.connection.ping();
+                *quiet_since = now;
+            }
             if endpoint.timeout(&mut quic.connection) <= now {
                 quic.connection.handle_timeout(endpoint.instant(now));
             }

@@ -77,6 +77,8 @@ pub(super) struct Streams {
     places: usize,
     /// The index of the stream at each place.
     indices: Box<[u64]>,
+    /// The number of streams of each connection.
+    open: Box<[u16]>,
     table: Box<[Http3Stream]>,
 }
 
@@ -87,6 +89,7 @@ impl Streams {
         Self {
             places,
             indices: vec![VACANT; count].into(),
+            open: vec![0; connections as usize].into(),
             table: (0..count).map(|_| Http3Stream::new()).collect(),
         }
     }
@@ -117,6 +120,7 @@ impl Streams {
         let place = self.find(slot, id.index(), VACANT)?;
         let at = self.start(slot) + usize::from(place);
         self.indices[at] = id.index();
+        self.open[slot as usize] += 1;
         Some(place)
     }
 
@@ -135,10 +139,18 @@ impl Streams {
     #[inline]
     pub(super) fn end(&mut self, slot: Slot, place: ExchangeIndex) {
         let at = self.start(slot) + usize::from(place);
-        self.indices[at] = VACANT;
+        if std::mem::replace(&mut self.indices[at], VACANT) != VACANT {
+            self.open[slot as usize] -= 1;
+        }
         if self.table[at].is_sending {
             self.table[at].stop_sending();
         }
+    }
+
+    /// Whether a connection awaits no response.
+    #[inline]
+    pub(super) fn is_idle(&self, slot: Slot) -> bool {
+        self.open[slot as usize] == 0
     }
 
     /// The streams of a connection from an index on, the lowest first.
@@ -176,7 +188,8 @@ mod tests {
         assert_eq!((streams.place_of(1, id(4)), streams.place_of(1, id(2))), (Some(2), None));
         assert_eq!((streams.id_at(1, 2), streams.id_at(0, 2)), (Some(id(4)), None));
         assert_eq!(streams.from(1, 1), [(1, 1), (3, 3), (4, 2)]);
+        assert_eq!([0, 1].map(|slot| streams.is_idle(slot)), [true, false]);
         streams.end_all(1);
-        assert_eq!(streams.from(1, 0), []);
+        assert_eq!((streams.from(1, 0), streams.is_idle(1)), (vec![], true));
     }
 }

@@ -183,6 +183,33 @@ fn head(status: u16, fields: &str) -> Vec<u8> {
     out
 }
 
+/// Answers every request after this long.
+fn late(after: Nanos) -> MisbehavingHttp3 {
+    application(GOOD, move |_| {
+        let mut bytes = head(200, "");
+        write_data(&mut bytes, b"ok");
+        vec![(after, bytes, Http3End::Fin)]
+    })
+}
+
+#[test]
+fn a_connection_stays_open_while_a_response_is_awaited() {
+    // The idle timeout of the server is 30 s.
+    let settings = settings(2, 2, 8, b"").with(|job| job.timeout = Nanos::from_secs(100));
+    let outcome = simulate(&settings, late(Nanos::from_secs(70)), &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert_eq!((ok(&outcome), outcome.connections.made), (8, 2), "{:?}", outcome.connections);
+}
+
+#[test]
+fn a_connection_without_requests_idles_out() {
+    // A request every 50 s.
+    let load = open_loop(0.02, 1, 200).job.load.clone();
+    let settings = settings(1, 1, 4, b"").with(|job| (job.timeout, job.load) = (Nanos::from_secs(100), load));
+    let outcome = simulate(&settings, late(Nanos::from_millis(1)), &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert_eq!(ok(&outcome), 4);
+    assert!(outcome.connections.made > 1, "{:?}", outcome.connections);
+}
+
 /// Runs ten requests of one connection against streams of five events, 10 ms apart, the first after 100 ms, whose last
 /// event is followed by `end` after `end_at`.
 fn run_streams(events: Option<u64>, end_at: Nanos, end: Http3End) -> ThreadOutcome {
