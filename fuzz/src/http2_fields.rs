@@ -28,7 +28,7 @@ pub fn run(bytes: &[u8]) {
                     assert_eq!(status, Some(fields.status.to_string().into_bytes()));
                     let _ = progress.fields(DecodedFields::Response(fields), false);
                 }
-                (Ok(DecodedFields::Trailers), Ok(_)) => assert_eq!(status, None),
+                (Ok(DecodedFields::Trailers(_)), Ok(_)) => assert_eq!(status, None),
                 (Err(error), Ok(_)) => assert!(error.is_stream_error(), "{error}"),
                 (Err(error), Err(_)) => return assert!(!error.is_stream_error(), "{error}"),
                 (Ok(fields), Err(error)) => panic!("{fields:?}, but {error}"),

@@ -611,6 +611,8 @@ export interface EventCounts {
   events_max?: number;
   /** Fewest events of a stream that ended as asked. */
   events_min?: number;
+  /** Those of streams that ended as asked inside the window; the rate of messages of gRPC counts these alone. */
+  events_of_ok_in_window?: number;
   /** Streams whose responses have ended, however they ended. */
   streams: number;
 }
@@ -623,6 +625,8 @@ export interface Expectations {
   body_sha256?: string;
   /** Whether every answer had to equal its message, each of which was different (WebSocket). */
   echo?: boolean;
+  /** The status of gRPC that every call must end with. */
+  grpc_status?: string;
   /** The expected values in a JSON body. */
   json?: (ExpectedValue)[];
   /** The expected form of a JSON body. */
@@ -843,6 +847,16 @@ export interface GeneratorThread {
   voluntary_switches: number;
 }
 
+/** How the JSON of request bodies becomes messages of gRPC. Without source files, the server is asked for its schema (server reflection). */
+export interface GrpcSpec {
+  /** The `.proto` files that define the services. */
+  proto?: (string)[];
+  /** The folders in which imports are looked for. */
+  proto_path?: (string)[];
+  /** Whether request bodies are encoded messages, which are sent as they are. */
+  raw?: boolean;
+}
+
 export type Headers = (string)[];
 
 /** Counts of times by second and class. */
@@ -946,6 +960,8 @@ export interface Job {
   drain_s: number;
   /** Most redirects followed for one request. Its status and body are those of the last response, its times include the whole chain. */
   follow?: number;
+  /** The messages of gRPC, for a `grpc://` or `grpcs://` URL. */
+  grpc?: GrpcSpec;
   /** Use only addresses of this IP version. */
   ip_version?: IpVersion;
   /** Whether a connection is used for more than one request. If not, requests say `Connection: close`. */
@@ -1617,8 +1633,10 @@ export interface RequestPart {
 export interface RequestSpec {
   /** The body that is sent. */
   body?: Content;
-  /** The expected body. */
+  /** The expected body; for a call of gRPC, the expected message. */
   expect_body?: BodyExpectation;
+  /** The status of gRPC that every call must end with, such as `NOT_FOUND`; `OK` if missing. */
+  expect_grpc_status?: string;
   /** The status that every response must have; any 2xx if missing. */
   expect_status?: number;
   /** In a session: values of the response that later steps use as `{var:NAME}`. */

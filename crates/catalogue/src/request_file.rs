@@ -5,7 +5,7 @@
 use crate::CatalogueError;
 use crate::document::Document;
 use paceline_job::{
-    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, Headers, Nanos, RequestSpec,
+    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, GrpcCode, Headers, Nanos, RequestSpec,
     StreamFormat, StreamSpec, Think, check_pointer, hexadecimal, parse_duration,
 };
 use regex::bytes::Regex;
@@ -94,6 +94,7 @@ struct WireRequest {
     #[serde(default)]
     literal: bool,
     expect_status: Option<Spanned<i64>>,
+    expect_grpc_status: Option<Spanned<String>>,
     expect_body: Option<String>,
     expect_body_file: Option<Spanned<String>>,
     expect_sha256: Option<Spanned<String>>,
@@ -151,6 +152,7 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
         folder: document.path.parent().map(Into::into),
         literal: wire.literal,
         expect_status: status_of(wire.expect_status.as_ref(), document)?,
+        expect_grpc_status: grpc_status_of(wire.expect_grpc_status.as_ref(), document)?,
         stream: wire.stream.take().map(|stream| stream_of(stream, document)).transpose()?,
         session: wire.session.take(),
         think: wire.think.take().map(|think| think_of(&think, document)).transpose()?,
@@ -177,6 +179,23 @@ fn status_of(status: Option<&Spanned<i64>>, document: &Document) -> Result<Optio
         Ok(number @ 200..=599) => Ok(Some(number)),
         _ => {
             let problem = format!("expect_status {} is not a final status: use 200 to 599", status.get_ref());
+            Err(document.complain(Some(status.span().start), problem))
+        }
+    }
+}
+
+fn grpc_status_of(
+    status: Option<&Spanned<String>>,
+    document: &Document,
+) -> Result<Option<GrpcCode>, CatalogueError> {
+    let Some(status) = status else { return Ok(None) };
+    match GrpcCode::parse(status.get_ref()) {
+        Some(code) => Ok(Some(code)),
+        None => {
+            let problem = format!(
+                "expect_grpc_status {:?} is not a status of gRPC: use a name such as NOT_FOUND, or its number",
+                status.get_ref()
+            );
             Err(document.complain(Some(status.span().start), problem))
         }
     }

@@ -125,7 +125,7 @@ pub struct TallyCounts {
     pub completed_in_segment: u64,
     /// Requests handed to a socket inside the window.
     pub sent_in_window: u64,
-    /// Responses by status code, in order of first occurrence.
+    /// Responses by status code, in order of first occurrence; [`crate::CountedStatus`] tells those of gRPC.
     pub status: Vec<(u16, u64)>,
     /// Bytes handed to sockets.
     pub sent_bytes: u64,
@@ -154,6 +154,8 @@ pub struct StreamCounts {
     pub events: u64,
     /// Those that came inside the window.
     pub events_in_window: u64,
+    /// Those of streams that ended as asked inside the window.
+    pub events_of_ok_in_window: u64,
     /// The sum of the numbers in all events.
     pub counted: f64,
     /// The sum of those that came inside the window.
@@ -178,6 +180,7 @@ impl StreamCounts {
         self.ended_early += other.ended_early;
         self.events += other.events;
         self.events_in_window += other.events_in_window;
+        self.events_of_ok_in_window += other.events_of_ok_in_window;
         self.counted += other.counted;
         self.counted_in_window += other.counted_in_window;
         let Extremes { lowest, highest } = other.fewest_and_most;

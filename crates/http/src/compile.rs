@@ -169,7 +169,7 @@ impl Request {
         self.check_body_length(&body)?;
         let mut fields = vec![
             (":method".to_owned(), vec![text(&self.method)]),
-            (":scheme".to_owned(), vec![text(scheme.name())]),
+            (":scheme".to_owned(), vec![text(scheme.http_name())]),
         ];
         let mut regular = Vec::new();
         for (name, value) in self.fields() {
@@ -212,6 +212,19 @@ impl Request {
             head.push(text("\r\n"));
         }
         Ok(head)
+    }
+
+    /// The request with `{{` for each `{`, which is sent as one brace: nothing in it is a placeholder.
+    #[must_use]
+    pub fn with_doubled_braces(&self) -> Request {
+        let doubled = |text: &str| text.replace('{', "{{");
+        let body = std::str::from_utf8(&self.body);
+        Request {
+            path: doubled(&self.path),
+            headers: self.headers.iter().map(|(name, value)| (name.clone(), doubled(value))).collect(),
+            body: body.map_or_else(|_| self.body.clone(), |text| doubled(text).into_bytes()),
+            ..self.clone()
+        }
     }
 
     /// The body; one that is not text has no placeholders.

@@ -4,6 +4,8 @@
 //! however they are split. The reader keeps none of them: its state is a few bytes, so that an event may have any
 //! length. It checks no encoding, since no byte above 0x7f has a meaning here.
 
+use crate::MessageReader;
+use crate::event_step::EventStep;
 use memchr::{memchr, memchr2};
 
 /// How a body is divided into events.
@@ -18,18 +20,8 @@ pub enum EventFormat {
     Chunks,
     /// The messages of a WebSocket, which may be empty. The caller uses [`EventReader::end_chunk`] at the end of each.
     Messages,
-}
-
-/// The result of one [`EventReader::next`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventStep<'i> {
-    /// All of the input was consumed.
-    NeedMore,
-    /// Some of the data of an event, never empty: of a server-sent event, its `data` fields, joined by LF; of a line,
-    /// all of it except for the LF.
-    Data(&'i [u8]),
-    /// An event is complete.
-    End,
+    /// Length-prefixed messages of gRPC ([`MessageReader`]).
+    LengthPrefixed,
 }
 
 /// The part of a line that the next byte belongs to.
@@ -63,6 +55,7 @@ pub struct EventReader {
     after_cr: bool,
     /// Whether the current event has data, even if that is empty.
     has_data: bool,
+    messages: MessageReader,
 }
 
 impl EventReader {
@@ -70,9 +63,12 @@ impl EventReader {
     pub const fn new(format: EventFormat) -> Self {
         let state = match format {
             EventFormat::ServerSent => LineState::Mark(0),
-            EventFormat::Lines | EventFormat::Chunks | EventFormat::Messages => LineState::Start,
+            EventFormat::Lines
+            | EventFormat::Chunks
+            | EventFormat::Messages
+            | EventFormat::LengthPrefixed => LineState::Start,
         };
-        Self { format, state, after_cr: false, has_data: false }
+        Self { format, state, after_cr: false, has_data: false, messages: MessageReader::new() }
     }
 
     /// Reads some of `input`; returns the step and the number of bytes consumed. Call it again with the remaining input
@@ -81,6 +77,7 @@ impl EventReader {
         match self.format {
             EventFormat::ServerSent => self.next_sent(input),
             EventFormat::Lines => self.next_line(input),
+            EventFormat::LengthPrefixed => self.messages.next(input),
             EventFormat::Chunks | EventFormat::Messages if input.is_empty() => (EventStep::NeedMore, 0),
             EventFormat::Chunks | EventFormat::Messages => {
                 self.has_data = true;
@@ -97,7 +94,7 @@ impl EventReader {
                 self.has_data = false;
                 true
             }
-            EventFormat::ServerSent | EventFormat::Lines => false,
+            EventFormat::ServerSent | EventFormat::Lines | EventFormat::LengthPrefixed => false,
         }
     }
 
@@ -110,7 +107,14 @@ impl EventReader {
 
     /// Whether the bytes so far end in the middle of an event.
     pub fn is_in_event(&self) -> bool {
-        self.has_data || matches!(self.state, LineState::Name(1..) | LineState::Colon)
+        self.has_data
+            || matches!(self.state, LineState::Name(1..) | LineState::Colon)
+            || self.messages.is_in_message()
+    }
+
+    /// The flags of all messages so far ([`MessageReader::flags`]); 0 in the other formats.
+    pub fn message_flags(&self) -> u8 {
+        self.messages.flags()
     }
 
     /// The next step of a body of lines.

@@ -12,7 +12,9 @@
 
 mod compare;
 mod compile;
+mod event_step;
 mod events;
+mod grpc;
 pub mod h1;
 pub mod h2;
 pub mod h3;
@@ -27,7 +29,12 @@ mod url;
 pub mod websocket;
 
 pub use compare::{equal, starts_with};
-pub use events::{EventFormat, EventReader, EventStep};
+pub use event_step::EventStep;
+pub use events::{EventFormat, EventReader};
+pub use grpc::{
+    COMPRESSED_FLAG, GrpcCode, GrpcFields, MESSAGE_PREFIX_BYTES, MessageCoding, MessageReader,
+    framed_message, status_message,
+};
 pub use h1::{
     DecodeStep, Decoder, Framing, Head, HeadCache, LineEnds, MAX_CHUNK_LINE_BYTES, MAX_TRAILERS_BYTES,
     ProtocolError, Section, Truncation, WholeResponse,

@@ -35,6 +35,18 @@ impl FileLines {
         Self { bytes, lines, longest }
     }
 
+    /// Lines of any bytes.
+    pub fn from_records(records: &[Vec<u8>]) -> Self {
+        let mut at = 0;
+        let range = |record: &Vec<u8>| {
+            at += record.len();
+            at - record.len()..at
+        };
+        let lines: Vec<Range<usize>> = records.iter().map(range).collect();
+        let longest = records.iter().map(Vec::len).max().unwrap_or(0);
+        Self { bytes: records.concat(), lines, longest }
+    }
+
     /// The number of lines.
     pub fn count(&self) -> usize {
         self.lines.len()
@@ -64,6 +76,11 @@ impl LineFiles {
     /// Adds a file. A second file of the same name is never used.
     pub fn add(&mut self, name: impl Into<String>, bytes: Vec<u8>) {
         self.files.push((name.into(), Arc::new(FileLines::from_bytes(bytes))));
+    }
+
+    /// Adds records of any bytes, which are taken in turn like the lines of a file.
+    pub fn add_records(&mut self, name: impl Into<String>, records: &[Vec<u8>]) {
+        self.files.push((name.into(), Arc::new(FileLines::from_records(records))));
     }
 
     /// Sets the variables that the requests compiled from now on may name, with their numbers.

@@ -1,5 +1,5 @@
 //! Parses the URL of a target, as far as a load generator needs it: `http://host[:port]/path?query` (RFC 3986, RFC 9110
-//! §4.2, RFC 6455 §3).
+//! §4.2, RFC 6455 §3); gRPC has `grpc://` and `grpcs://`.
 //!
 //! Parsed once, from a command line or a plan, and by hand: a general library accepts and repairs likely typing errors,
 //! whereas here each error names the nearest valid form. Names are not resolved.
@@ -20,28 +20,43 @@ pub enum Scheme {
     Ws,
     /// WebSocket over TLS, port 443 by default.
     Wss,
+    /// gRPC over HTTP/2 in plain text, port 80 by default.
+    Grpc,
+    /// gRPC over HTTP/2 and TLS, port 443 by default.
+    Grpcs,
 }
 
 impl Scheme {
     /// All of them.
-    const ALL: [Scheme; 4] = [Scheme::Http, Scheme::Https, Scheme::Ws, Scheme::Wss];
+    const ALL: [Scheme; 6] =
+        [Scheme::Http, Scheme::Https, Scheme::Ws, Scheme::Wss, Scheme::Grpc, Scheme::Grpcs];
 
     /// The port of a URL that names none.
     pub fn default_port(self) -> u16 {
         match self {
-            Scheme::Http | Scheme::Ws => 80,
-            Scheme::Https | Scheme::Wss => 443,
+            Scheme::Http | Scheme::Ws | Scheme::Grpc => 80,
+            Scheme::Https | Scheme::Wss | Scheme::Grpcs => 443,
         }
     }
 
     /// Whether connections use TLS.
     pub fn uses_tls(self) -> bool {
-        matches!(self, Scheme::Https | Scheme::Wss)
+        matches!(self, Scheme::Https | Scheme::Wss | Scheme::Grpcs)
     }
 
     /// Whether connections change to WebSocket (RFC 6455).
     pub fn is_websocket(self) -> bool {
         matches!(self, Scheme::Ws | Scheme::Wss)
+    }
+
+    /// Whether requests are calls of gRPC.
+    pub fn is_grpc(self) -> bool {
+        matches!(self, Scheme::Grpc | Scheme::Grpcs)
+    }
+
+    /// As written in a request (`:scheme`, RFC 9113 §8.3.1).
+    pub fn http_name(self) -> &'static str {
+        if self.uses_tls() { "https" } else { "http" }
     }
 
     /// As written in a URL.
@@ -51,6 +66,8 @@ impl Scheme {
             Scheme::Https => "https",
             Scheme::Ws => "ws",
             Scheme::Wss => "wss",
+            Scheme::Grpc => "grpc",
+            Scheme::Grpcs => "grpcs",
         }
     }
 }
@@ -95,19 +112,18 @@ impl Url {
         Ok(Url { scheme, host, zone, port: port.unwrap_or(scheme.default_port()), path })
     }
 
-    /// Parses a URL of HTTP, for a use that WebSocket does not have.
+    /// Parses a URL of HTTP.
     ///
     /// # Errors
-    /// As [`Url::parse`], and for another scheme.
-    pub fn parse_http(text: &str) -> Result<Url, RequestError> {
-        let url = Url::parse(text)?;
-        if !url.scheme.is_websocket() {
-            return Ok(url);
+    /// As [`Url::parse`], and for the URL of another protocol.
+    pub fn parse_http(url: &str) -> Result<Url, RequestError> {
+        let parsed = Url::parse(url)?;
+        if matches!(parsed.scheme, Scheme::Http | Scheme::Https) {
+            return Ok(parsed);
         }
-        let scheme = if url.scheme.uses_tls() { Scheme::Https } else { Scheme::Http };
-        let nearest = Url { scheme, ..url.clone() }.to_string();
-        let (scheme, expected) = (url.scheme.name().to_owned(), "http or https");
-        Err(RequestError::Scheme { url: text.into(), scheme, expected, nearest })
+        let (scheme, expected) = (parsed.scheme.name().to_owned(), "http or https");
+        let nearest = format!("{}://{}{}", parsed.scheme.http_name(), parsed.authority(), parsed.path);
+        Err(RequestError::Scheme { url: url.into(), scheme, expected, nearest })
     }
 
     /// Host and port as in the `Host` field: brackets around IPv6, no port if it is the scheme's default (RFC 9110
@@ -136,7 +152,7 @@ fn split_scheme(url: &str) -> Result<(Scheme, &str), RequestError> {
         Some(scheme) => Ok((scheme, rest)),
         None => {
             let nearest = format!("http://{rest}");
-            let expected = "http, https, ws or wss";
+            let expected = "http, https, ws, wss, grpc or grpcs";
             Err(RequestError::Scheme { url: url.into(), scheme: scheme.into(), expected, nearest })
         }
     }

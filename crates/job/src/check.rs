@@ -1,8 +1,8 @@
 //! Checks that the parts of a job are consistent with each other.
 
 use crate::{
-    AnswerRule, Arrivals, Bound, Job, LoadModel, Nanos, Protocol, ReplaySpec, RequestSpec, Shape,
-    StreamFormat, StreamSpec,
+    AnswerRule, Arrivals, BodyExpectation, Bound, Job, LoadModel, Nanos, Protocol, ReplaySpec, RequestSpec,
+    Shape, StreamFormat, StreamSpec,
 };
 use paceline_http::Scheme;
 use std::fmt;
@@ -143,6 +143,9 @@ pub enum JobProblem {
         "--stream cannot be combined with --pipeline over HTTP/1.1: one stream would wait for the other; use --http 2"
     )]
     StreamsPipelined,
+    /// Messages over plain HTTP.
+    #[error("--stream messages needs a ws://, wss://, grpc:// or grpcs:// URL")]
+    NoMessages,
     /// A setting that WebSocket does not have.
     #[error("{feature} cannot be combined with a ws:// or wss:// URL: remove it")]
     WebSocketWith {
@@ -160,6 +163,18 @@ pub enum JobProblem {
         "messages of a WebSocket cannot have a method, path or headers of their own: set the path in the URL, and headers with -H"
     )]
     MessageWithHead,
+    /// A setting that gRPC does not have.
+    #[error("{feature} cannot be combined with a grpc:// or grpcs:// URL: remove it")]
+    GrpcWith {
+        /// The setting.
+        feature: &'static str,
+    },
+    /// A setting that only gRPC has.
+    #[error("{feature} needs a grpc:// or grpcs:// URL")]
+    NeedsGrpc {
+        /// The setting.
+        feature: &'static str,
+    },
     /// Think time between pipelined requests.
     #[error("--think cannot be combined with --pipeline")]
     ThinkWithDepth,
@@ -193,7 +208,7 @@ impl Job {
             (thinks && self.depth > 1, ThinkWithDepth),
             (self.proxy.is_some() && self.names_addresses(), ProxyWithAddress),
             (
-                self.proxy.is_some() && self.protocol == Protocol::Http2 && self.url.scheme == Scheme::Http,
+                self.proxy.is_some() && self.protocol == Protocol::Http2 && !self.url.scheme.uses_tls(),
                 ProxyWithHttp2,
             ),
         ]
@@ -204,6 +219,7 @@ impl Job {
         problems.extend(self.users_problem());
         problems.extend(self.stream_problem());
         problems.extend(self.websocket_problem());
+        problems.extend(self.grpc_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
@@ -248,10 +264,14 @@ impl Job {
     /// The first problem with streams.
     fn stream_problem(&self) -> Option<JobProblem> {
         let is_pipelined = self.depth > 1 && !self.protocol.has_streams();
+        let has_messages = self.is_websocket() || self.url.scheme.is_grpc();
         self.requests.iter().find_map(|request| match &request.stream {
             Some(_) if request.expect_body.is_some() => Some(JobProblem::StreamWithBody),
             Some(_) if is_pipelined => Some(JobProblem::StreamsPipelined),
             Some(stream) if stream.is_empty() => Some(JobProblem::EmptyStream),
+            Some(stream) if stream.format == StreamFormat::Messages && !has_messages => {
+                Some(JobProblem::NoMessages)
+            }
             Some(_) | None => None,
         })
     }
@@ -274,12 +294,9 @@ impl Job {
         let has = |is_one: fn(&RequestSpec) -> bool| self.requests.iter().any(is_one);
         let sends_messages = |stream: &StreamSpec| stream.format == StreamFormat::Messages;
         if !self.is_websocket() {
-            let has_messages =
-                self.requests.iter().filter_map(|request| request.stream.as_ref()).any(sends_messages);
             let features = [
                 (self.websocket.binary, "--ws-binary"),
                 (self.websocket.answer != AnswerRule::Next, "--ws-answer"),
-                (has_messages, "--stream messages"),
             ];
             let found = features.into_iter().find(|(is_used, _)| *is_used);
             return found.map(|(_, feature)| JobProblem::NeedsWebSocket { feature });
@@ -308,6 +325,48 @@ impl Job {
                 == (&shared.path, &shared.method, &shared.headers)
         };
         (!self.requests.iter().all(is_same)).then_some(JobProblem::MessageWithHead)
+    }
+
+    /// The first setting that gRPC does not have, or only gRPC.
+    fn grpc_problem(&self) -> Option<JobProblem> {
+        let has = |is_one: fn(&RequestSpec) -> bool| self.requests.iter().any(is_one);
+        let formats = || self.requests.iter().filter_map(|request| Some(request.stream.as_ref()?.format));
+        if !self.url.scheme.is_grpc() {
+            let features = [
+                (!self.grpc.proto.is_empty(), "--proto"),
+                (!self.grpc.proto_path.is_empty(), "--proto-path"),
+                (self.grpc.raw, "--grpc-raw"),
+                (has(|request| request.expect_grpc_status.is_some()), "--expect-grpc-status"),
+            ];
+            let found = features.into_iter().find(|(is_used, _)| *is_used);
+            return found.map(|(_, feature)| JobProblem::NeedsGrpc { feature });
+        }
+        let counts = |request: &RequestSpec| {
+            request
+                .stream
+                .as_ref()
+                .is_some_and(|stream| stream.count_json.is_some() || stream.until.is_some())
+        };
+        let is_json = |request: &RequestSpec| {
+            matches!(request.expect_body, Some(BodyExpectation::Json(_) | BodyExpectation::JsonForm(_)))
+        };
+        let features = [
+            (self.protocol != Protocol::Http2, "another version of HTTP than 2 (--http)"),
+            (self.follow > 0, "--follow"),
+            (self.cookies, "--cookies"),
+            (has(|request| !request.extract.is_empty()), "an extracted value (--mix)"),
+            (has(|request| request.expect_status.is_some()), "--expect-status (use --expect-grpc-status)"),
+            (has(is_json), "--expect-json or --expect-json-form (use --expect-body)"),
+            (has(|request| request.method != "POST" && request.method != "GET"), "-X"),
+            (
+                formats().any(|format| format != StreamFormat::Messages),
+                "a --stream of another format than messages",
+            ),
+            (has(counts), "--count-json or --stream-until"),
+            (self.grpc.raw && !self.grpc.proto.is_empty(), "--proto with --grpc-raw"),
+        ];
+        let found = features.into_iter().find(|(is_used, _)| *is_used);
+        found.map(|(_, feature)| JobProblem::GrpcWith { feature })
     }
 
     /// The first problem with the shape of an open loop.
@@ -388,7 +447,7 @@ mod tests {
             })
         };
         assert_eq!(of_websocket(&messages), []);
-        assert_eq!(problems(messages), [JobProblem::NeedsWebSocket { feature: "--stream messages" }]);
+        assert_eq!(problems(messages), [JobProblem::NoMessages]);
         for (change, feature) in [
             (&(|job: &mut Job| job.protocol = Protocol::Http2) as &dyn Fn(&mut Job), "--http"),
             (&|job| job.cookies = true, "--cookies"),
@@ -437,6 +496,19 @@ mod tests {
         assert_eq!(replayed(2.0, None), []);
         assert_eq!(replayed(f64::NAN, None), [JobProblem::ReplaySpeed]);
         assert_eq!(replayed(2.0, Some(LoaderShare::ALL)), [JobProblem::ReplayWith("--loaders")]);
+        let needs = |change: fn(&mut Job)| problems(change);
+        assert_eq!(needs(|job| job.grpc.raw = true), [JobProblem::NeedsGrpc { feature: "--grpc-raw" }]);
+        let call = |change: fn(&mut Job)| {
+            problems(|job| {
+                (job.url.scheme, job.protocol) = (paceline_http::Scheme::Grpc, Protocol::Http2);
+                change(job);
+            })
+        };
+        assert_eq!(call(|_| {}), []);
+        assert_eq!(call(|job| job.follow = 1), [JobProblem::GrpcWith { feature: "--follow" }]);
+        let sse = |job: &mut Job| job.requests[0].stream = Some(StreamSpec::new(StreamFormat::Sse));
+        let feature = "a --stream of another format than messages";
+        assert_eq!(call(sse), [JobProblem::GrpcWith { feature }]);
         let steps = Shape::Steps { rates: [rate].into(), each: Nanos::from_secs(1) };
         assert_eq!(problems(|job| job.load = open(steps)), [JobProblem::WindowOfSteps]);
     }

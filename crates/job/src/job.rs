@@ -3,7 +3,9 @@
 use crate::request::MASKED;
 use crate::target::localhost;
 use crate::time::seconds;
-use crate::{IpVersion, LoadModel, LoaderShare, Nanos, Proxy, RequestSpec, Think, TlsSpec, WebSocketSpec};
+use crate::{
+    GrpcSpec, IpVersion, LoadModel, LoaderShare, Nanos, Proxy, RequestSpec, Think, TlsSpec, WebSocketSpec,
+};
 use paceline_http::{LineEnds, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,9 @@ pub struct Job {
     /// How messages of a WebSocket are sent, and what answers them.
     #[serde(skip_serializing_if = "is_default")]
     pub websocket: WebSocketSpec,
+    /// The messages of gRPC, for a `grpc://` or `grpcs://` URL.
+    #[serde(skip_serializing_if = "is_default")]
+    pub grpc: GrpcSpec,
     /// When requests are sent: closed or open loop.
     #[serde(rename = "loop")]
     pub load: LoadModel,
@@ -134,6 +139,7 @@ impl Default for Job {
             tls: TlsSpec::default(),
             protocol: Protocol::default(),
             websocket: WebSocketSpec::default(),
+            grpc: GrpcSpec::default(),
             load: LoadModel::Closed,
             connections: 64,
             depth: 1,

@@ -7,6 +7,7 @@ mod check;
 mod duration;
 mod file;
 mod form;
+mod grpc;
 mod job;
 mod load;
 mod replay;
@@ -21,8 +22,10 @@ pub use check::{JobError, JobProblem};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use file::JobFileError;
 pub use form::{FormError, FormFault, JsonForm};
+pub use grpc::GrpcSpec;
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
+pub use paceline_http::GrpcCode;
 pub use replay::{LogTime, LogTimeError, ReplaySpec};
 pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,

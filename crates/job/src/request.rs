@@ -2,6 +2,7 @@
 
 use crate::{JsonForm, StreamSpec, Think};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use paceline_http::GrpcCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -45,7 +46,11 @@ pub struct RequestSpec {
     /// The status that every response must have; any 2xx if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_status: Option<u16>,
-    /// The expected body.
+    /// The status of gRPC that every call must end with, such as `NOT_FOUND`; `OK` if missing.
+    #[serde(skip_serializing_if = "Option::is_none", with = "grpc_code")]
+    #[schemars(with = "Option<String>")]
+    pub expect_grpc_status: Option<GrpcCode>,
+    /// The expected body; for a call of gRPC, the expected message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_body: Option<BodyExpectation>,
     /// How the response is read as a stream of events; as a whole if missing.
@@ -100,6 +105,7 @@ impl Default for RequestSpec {
             omit: Vec::new(),
             literal: false,
             expect_status: None,
+            expect_grpc_status: None,
             expect_body: None,
             stream: None,
             session: None,
@@ -346,6 +352,31 @@ impl JsonSchema for Headers {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         Vec::<String>::json_schema(generator)
+    }
+}
+
+/// A status of gRPC by its name; numbers are also read.
+mod grpc_code {
+    use paceline_http::GrpcCode;
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(
+        code: &Option<GrpcCode>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match code {
+            Some(code) => serializer.serialize_str(code.name()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<GrpcCode>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+        let unknown =
+            || de::Error::custom(format_args!("{text:?} is not a status of gRPC, such as NOT_FOUND"));
+        GrpcCode::parse(&text).map(Some).ok_or_else(unknown)
     }
 }
 

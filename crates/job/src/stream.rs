@@ -39,7 +39,7 @@ pub enum StreamFormat {
     Lines,
     /// Chunks (HTTP/1.1) or DATA frames (HTTP/2), as sent
     Chunks,
-    /// Messages of a WebSocket
+    /// Messages of a WebSocket, or of gRPC
     Messages,
 }
 

@@ -177,7 +177,8 @@ fn status_advice(run: &Run, look: &str) -> String {
     if is_websocket(run) {
         return format!("No handshake was answered with status 101. Check the path.{hint} {look}");
     }
-    format!("No response has the expected status. Check the path, or use --expect-status.{hint} {look}")
+    let flag = if run.target.is_grpc() { "--expect-grpc-status" } else { "--expect-status" };
+    format!("No response has the expected status. Check the path, or use {flag}.{hint} {look}")
 }
 
 /// Servers answer plain text on a TLS port with status 400, or close the connection.

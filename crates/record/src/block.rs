@@ -106,6 +106,9 @@ pub struct EventCounts {
     pub events: u64,
     /// Those that came inside the window.
     pub events_in_window: u64,
+    /// Those of streams that ended as asked inside the window; the rate of messages of gRPC counts these alone.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub events_of_ok_in_window: u64,
     /// The sum of the number that `--count-json` names, over all events.
     pub counted: f64,
     /// The sum over those that came inside the window.
@@ -118,6 +121,10 @@ pub struct EventCounts {
     pub events_max: Option<u64>,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl EventCounts {
     fn sum(self, other: Self) -> Self {
         Self {
@@ -125,6 +132,7 @@ impl EventCounts {
             ended_early: self.ended_early.saturating_add(other.ended_early),
             events: self.events.saturating_add(other.events),
             events_in_window: self.events_in_window.saturating_add(other.events_in_window),
+            events_of_ok_in_window: self.events_of_ok_in_window.saturating_add(other.events_of_ok_in_window),
             counted: self.counted + other.counted,
             counted_in_window: self.counted_in_window + other.counted_in_window,
             events_min: self.events_min.into_iter().chain(other.events_min).min(),

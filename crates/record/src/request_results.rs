@@ -13,6 +13,9 @@ pub struct Expectations {
     /// The status that every response must have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<u16>,
+    /// The status of gRPC that every call must end with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub grpc_status: Option<String>,
     /// The expected body's length; every response's bytes were compared with that body.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body_bytes: Option<u64>,

@@ -137,9 +137,14 @@ impl Run {
         }
     }
 
-    /// Events of streams that came inside the window, per second of it; none without streams.
+    /// Events of streams that came inside the window, per second of it; none without streams. Messages of gRPC count only
+    /// if their call ended well.
     pub fn events_per_s(&self) -> Option<f64> {
-        let events = self.total.stream_events?.events_in_window;
+        let counted = self.total.stream_events?;
+        let events = match self.target.is_grpc() {
+            true => counted.events_of_ok_in_window,
+            false => counted.events_in_window,
+        };
         (self.window_s > 0.0).then(|| events as f64 / self.window_s)
     }
 

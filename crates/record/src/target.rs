@@ -26,6 +26,13 @@ pub struct Target {
     pub tls: Option<Tls>,
 }
 
+impl Target {
+    /// Whether requests are calls of gRPC.
+    pub fn is_grpc(&self) -> bool {
+        self.url.starts_with("grpc://") || self.url.starts_with("grpcs://")
+    }
+}
+
 /// An address that was tried and not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {

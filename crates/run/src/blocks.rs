@@ -5,7 +5,7 @@
 //! request.
 
 use paceline_engine::{
-    BodyCheck, Ending, Measure, ResponseCheck, RunOutcome, Settings, StreamCounts, Tally,
+    BodyCheck, CountedStatus, Ending, Measure, ResponseCheck, RunOutcome, Settings, StreamCounts, Tally,
     TallyCounts as EngineCounts,
 };
 use paceline_job::hexadecimal::format as hex;
@@ -19,7 +19,7 @@ pub fn block(tally: &Tally) -> Block {
     let mut block = Block {
         counts: outcomes(counts),
         completed_in_window: counts.completed_in_window,
-        status: counts.status.iter().map(|(status, count)| (status.to_string(), *count)).collect(),
+        status: counts.status.iter().map(|(status, count)| (status_name(*status), *count)).collect(),
         bytes: record::Bytes {
             sent: counts.sent_bytes,
             received: counts.received_bytes,
@@ -39,6 +39,14 @@ pub fn block(tally: &Tally) -> Block {
     block
 }
 
+/// A status as records name it: the number of HTTP, or the name of gRPC's code.
+fn status_name(number: u16) -> String {
+    match CountedStatus::from_number(number) {
+        CountedStatus::Http(status) => status.to_string(),
+        CountedStatus::Grpc(code) => code.name().to_owned(),
+    }
+}
+
 /// The events of streams; none without streams.
 fn events(counts: &StreamCounts) -> Option<record::EventCounts> {
     let range = counts.events_per_stream();
@@ -47,6 +55,7 @@ fn events(counts: &StreamCounts) -> Option<record::EventCounts> {
         ended_early: counts.ended_early,
         events: counts.events,
         events_in_window: counts.events_in_window,
+        events_of_ok_in_window: counts.events_of_ok_in_window,
         counted: counts.counted,
         counted_in_window: counts.counted_in_window,
         events_min: range.map(|(min, _)| min),
@@ -123,7 +132,13 @@ fn expectations(check: &ResponseCheck) -> Expectations {
         BodyCheck::Sha256(digest) => expected.body_sha256 = Some(hex(digest)),
         BodyCheck::Json(checks) => expected.json = checks.to_vec(),
         BodyCheck::Echo => expected.echo = true,
+        BodyCheck::Call(_) => {}
         BodyCheck::JsonForm(form) => expected.json_form = Some((**form).clone()),
+    }
+    if let Some(call) = check.body.call() {
+        expected.grpc_status = Some(call.code.name().to_owned());
+        expected.body_bytes = call.message.as_ref().map(|message| message.len() as u64);
+        expected.body_sha256 = call.message.as_ref().map(|message| hex(&Sha256::digest(message)));
     }
     expected
 }

@@ -315,6 +315,7 @@ fn total(outcome: &RunOutcome) -> Block {
     total.completed_in_window += carried(outcome, |counts| counts.completed_in_window);
     if let Some(events) = &mut total.stream_events {
         events.events_in_window += carried(outcome, |counts| counts.streams.events_in_window);
+        events.events_of_ok_in_window += carried(outcome, |counts| counts.streams.events_of_ok_in_window);
         events.counted_in_window += carried(outcome, |counts| counts.streams.counted_in_window);
     }
     total

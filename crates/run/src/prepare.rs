@@ -1,5 +1,6 @@
 //! Turns a job into a run that can start: everything is checked and looked up, but not started.
 
+use crate::grpc::Calls;
 use crate::replay::{read_log, replay};
 use crate::schedule::read_schedule;
 use crate::server::ServerWatch;
@@ -32,6 +33,8 @@ pub struct Prepared {
     pub settings: Settings,
     /// The address of the target.
     pub(crate) destination: Destination,
+    /// The calls of gRPC, if the requests are calls.
+    pub(crate) calls: Option<Calls>,
     /// The cores this process may run on.
     pub(crate) cores: Vec<u32>,
     /// Settings of the machine that are held during the run.
@@ -54,14 +57,15 @@ impl Prepared {
     pub fn new(mut job: Job, gates: Vec<Gate>, inputs: &mut Inputs) -> Result<Self, RunError> {
         let mut notices: Vec<String> = read_trace(&mut job, inputs)?.into_iter().collect();
         job.check()?;
+        let local = asked_sources(job.source.as_deref())?;
+        let destination = Destination::find(&job, &local, inputs)?;
+        let calls = Calls::find(&mut job, &destination, inputs)?;
         let requests = match job.is_websocket() {
             true => websocket::messages(&job, inputs)?,
-            false => requests::requests(&job, inputs)?,
+            false => requests::requests(&job, calls.as_ref(), inputs)?,
         };
         let requests = Arc::new(requests);
         let cores = allowed_cores();
-        let local = asked_sources(job.source.as_deref())?;
-        let destination = Destination::find(&job, &local, inputs)?;
         let threads = threads_for(job.connections, job.threads, raise_descriptor_limit(), &mut notices)?;
         let thread_count = threads.unwrap_or(job.threads);
         let mut prepared = Self {
@@ -79,6 +83,7 @@ impl Prepared {
                 job,
             },
             destination,
+            calls,
             cores,
             held: Vec::new(),
             gates,

@@ -1,15 +1,16 @@
 //! Converts the requests of a job to those of the engine: reads contents, compiles templates, prepares checks.
 
 use crate::content::{ContentReader, read};
+use crate::grpc::Calls;
+use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError, sessions};
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
-use paceline_engine::{BodyCheck, RequestKind, Requests, ResponseCheck};
+use paceline_engine::{BodyCheck, CallCheck, RequestKind, Requests, ResponseCheck};
 use paceline_files::without_byte_order_mark;
 use paceline_http::h2::Http2Request;
-use paceline_http::{EventFormat, HttpVersion, LineFiles, Request, RequestError, RequestTemplate, Scheme};
+use paceline_http::{EventFormat, HttpVersion, LineFiles, Request, RequestError, RequestTemplate};
 use paceline_job::{
-    BodyExpectation, Headers, Job, Protocol, Proxy, RequestSpec, StreamFormat, StreamSpec, check_pointer,
+    BodyExpectation, Headers, Job, Protocol, RequestSpec, StreamFormat, StreamSpec, check_pointer,
 };
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -19,14 +20,17 @@ use std::sync::Arc;
 const DECODED: [&str; 5] = ["gzip", "x-gzip", "deflate", "identity", ""];
 
 /// Prepares the requests of a job over HTTP.
-pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunError> {
+pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) -> Result<Requests, RunError> {
     let mut files = LineFiles::default();
     let mut contents = ContentReader::default();
     let (mut kinds, mut http2) = (Vec::new(), Vec::new());
     let plan = sessions::plan(job)?;
     for (kind, spec) in job.requests.iter().enumerate() {
         files.set_variables(plan.as_ref().map_or_else(Vec::new, |plan| sessions::variables(plan, kind)));
-        let request = request(job, spec, &mut contents, inputs)?;
+        let mut request = request(job, spec, &mut contents, inputs)?;
+        if let Some(calls) = calls {
+            request = calls.request(kind, spec, request, &mut files, inputs)?;
+        }
         let invalid = |error: CompileError| {
             if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
@@ -34,8 +38,16 @@ pub(crate) fn requests(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
         if job.protocol.has_streams() {
             http2.push(over_http2(job, &request, spec, &files).map_err(|error| invalid(error.into()))?);
         }
-        let body = check(job, spec, &mut contents, inputs)?;
-        let check = ResponseCheck { status: spec.expect_status, body };
+        let check = match calls {
+            Some(calls) => {
+                let call = calls.check(kind, spec, &mut contents, inputs)?;
+                ResponseCheck { status: Some(200), body: call_check(spec, call)? }
+            }
+            None => {
+                let body = check(job, spec, &mut contents, inputs)?;
+                ResponseCheck { status: spec.expect_status, body }
+            }
+        };
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
     let requests = Requests::from_kinds(kinds, files.count()).with_http2(http2);
@@ -57,19 +69,7 @@ fn over_http2(
 
 /// The request in a form whose placeholders are all replaced: with `--literal` it has none.
 pub(crate) fn without_literals<'r>(request: &'r Request, spec: &RequestSpec) -> Cow<'r, Request> {
-    if spec.literal { Cow::Owned(with_doubled_braces(request)) } else { Cow::Borrowed(request) }
-}
-
-/// The request with `{{` for each `{`, which is sent as one brace: nothing in it is a placeholder.
-fn with_doubled_braces(request: &Request) -> Request {
-    let doubled = |text: &str| text.replace('{', "{{");
-    Request {
-        path: doubled(&request.path),
-        headers: request.headers.iter().map(|(name, value)| (name.clone(), doubled(value))).collect(),
-        body: std::str::from_utf8(&request.body)
-            .map_or_else(|_| request.body.clone(), |text| doubled(text).into_bytes()),
-        ..request.clone()
-    }
+    if spec.literal { Cow::Owned(request.with_doubled_braces()) } else { Cow::Borrowed(request) }
 }
 
 /// The flag that names a body: the request file's flag if there is one.
@@ -87,7 +87,7 @@ pub(crate) fn request(
     let get = Request::get(&job.url);
     let mut headers = spec.headers.clone();
     let version = connection_fields(job, &mut headers);
-    let through_proxy = job.proxy.as_ref().filter(|_| job.url.scheme == Scheme::Http);
+    let through_proxy = job.proxy.as_ref().filter(|_| !job.url.scheme.uses_tls());
     if let Some(authorization) = through_proxy.and_then(proxy_authorization) {
         headers.set_default("Proxy-Authorization", authorization);
     }
@@ -104,11 +104,6 @@ pub(crate) fn request(
         host: get.host,
         version,
     })
-}
-
-/// The credentials for a proxy (RFC 9110 §11.7.2, RFC 7617).
-pub(crate) fn proxy_authorization(proxy: &Proxy) -> Option<String> {
-    proxy.credentials.as_ref().map(|credentials| format!("Basic {}", BASE64_STANDARD.encode(credentials)))
 }
 
 /// The version of the request line. Adds a `Connection` field if the connection behaves differently from the version's
@@ -129,6 +124,18 @@ fn connection_fields(job: &Job, headers: &mut Headers) -> HttpVersion {
         headers.set_default("Connection", option);
     }
     version
+}
+
+/// The check of the response to a call, with one message or with a stream of them.
+fn call_check(spec: &RequestSpec, call: CallCheck) -> Result<BodyCheck, RunError> {
+    Ok(match &spec.stream {
+        None => BodyCheck::Call(Arc::new(call)),
+        Some(stream) => BodyCheck::Stream(Arc::new(StreamPlan {
+            format: EventFormat::LengthPrefixed,
+            call: Some(call),
+            ..stream_plan(stream)?
+        })),
+    })
 }
 
 /// The check of a response's body.
@@ -173,6 +180,7 @@ fn stream_plan(spec: &StreamSpec) -> Result<StreamPlan, RunError> {
         length: spec.length,
         until: spec.until.as_ref().and_then(|text| TextSearch::new(text.as_bytes())),
         count: spec.count_json.as_deref().map(JsonNumber::at),
+        call: None,
     })
 }
 

@@ -11,6 +11,7 @@ use paceline_http::ContentCoding;
 use paceline_stats::counted;
 
 use crate::Nanos;
+use crate::grpc::{CallCheck, CallFault};
 use crate::session::{ExtractFault, RedirectFault};
 use crate::stream::{StreamFault, StreamPlan};
 use paceline_job::{ExpectedValue, FormFault, JsonForm};
@@ -49,6 +50,8 @@ pub enum BodyCheck {
     JsonForm(Arc<JsonForm>),
     /// It is a stream of events, which ends as asked.
     Stream(Arc<StreamPlan>),
+    /// It is the message with which a call of gRPC is answered.
+    Call(Arc<CallCheck>),
 }
 
 /// The way in which a body is not as expected.
@@ -81,6 +84,14 @@ pub enum BodyFault {
     Undecodable(DecodeError),
     /// It is a stream that did not end as asked.
     Stream(StreamFault),
+    /// It is not the response expected to a call of gRPC.
+    Call(CallFault),
+}
+
+impl From<CallFault> for BodyFault {
+    fn from(fault: CallFault) -> Self {
+        BodyFault::Call(fault)
+    }
 }
 
 impl From<StreamFault> for BodyFault {
@@ -140,6 +151,15 @@ impl BodyCheck {
         matches!(self, BodyCheck::Stream(_))
     }
 
+    /// How the call of gRPC is judged, if it is one.
+    pub fn call(&self) -> Option<&CallCheck> {
+        match self {
+            BodyCheck::Call(check) => Some(check),
+            BodyCheck::Stream(plan) => plan.call.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether a body is as expected, as received or decoded: a server may send a compressed file with or without a
     /// `Content-Encoding`.
     ///
@@ -155,8 +175,9 @@ impl BodyCheck {
 
     fn judge_content(&self, body: &[u8]) -> Result<(), BodyFault> {
         match self {
-            // The events of a stream are checked as they come, an echo by the protocol, which keeps the messages.
-            BodyCheck::Any | BodyCheck::Echo | BodyCheck::Stream(_) => Ok(()),
+            // The events of a stream are checked as they come, an echo by the protocol, which keeps the messages; a call is
+            // judged with its trailers.
+            BodyCheck::Any | BodyCheck::Echo | BodyCheck::Stream(_) | BodyCheck::Call(_) => Ok(()),
             BodyCheck::Exact(expected) if **expected == *body => Ok(()),
             BodyCheck::Exact(expected) => Err(BodyFault::Differs(expected.len() as u64)),
             BodyCheck::Sha256(expected) => same_digest(expected, Sha256::digest(body).into()),
@@ -242,6 +263,7 @@ impl fmt::Display for BodyFault {
             BodyFault::NotExtracted(fault) => write!(f, "{fault}"),
             BodyFault::NotFollowed(fault) => write!(f, "{fault}"),
             BodyFault::Stream(fault) => write!(f, "{fault}"),
+            BodyFault::Call(fault) => write!(f, "{fault}"),
         }
     }
 }

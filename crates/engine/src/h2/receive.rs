@@ -417,6 +417,7 @@ impl<S: Scenario> Http2State<S> {
         match progress {
             Ok(BlockRole::Head(head)) => {
                 stream.incoming.begin(head.into());
+                stream.incoming.body.code = head.grpc.status;
                 self.saw_compressed |= head.coding.is_compressed();
                 self.scenario.read(slot, place, ResponsePart::Head(&self.head));
                 if self.has_streams {
@@ -426,11 +427,16 @@ impl<S: Scenario> Http2State<S> {
                     self.keep_head(slot, place, block, head.into());
                 }
             }
-            Ok(BlockRole::Interim | BlockRole::Trailers) => {}
+            Ok(BlockRole::Trailers(status)) => stream.incoming.body.code = status,
+            Ok(BlockRole::Interim) => {}
             Err(error) => {
                 self.fail(place, &error, received);
                 return Ok(());
             }
+        }
+        if let Some(text) = self.cache.take_status_message() {
+            let stream = self.streams.get(slot, place);
+            received.tracker.note_status_text(stream.kind.into(), &stream.incoming, text, now);
         }
         if end_stream {
             self.complete_pieces(place, true, received);
@@ -564,7 +570,7 @@ impl<S: Scenario> Http2State<S> {
         self.complete_pieces(place, false, received);
     }
 
-    /// Completes a response whose body came in pieces, or that has none.
+    /// Completes a response whose body came in pieces, or that has none; or a stream that Paceline ends.
     fn complete_pieces(
         &mut self,
         place: ExchangeIndex,
@@ -574,7 +580,10 @@ impl<S: Scenario> Http2State<S> {
         let ReadContext { slot, now, .. } = *received;
         let stream = self.streams.at(slot, place);
         let (kind, bytes) = (stream.kind.into(), stream.bytes);
-        let response = received.tracker.judge_pieces(kind, &mut stream.incoming, bytes, now);
+        let response = match is_complete {
+            true => received.tracker.judge_pieces(kind, &mut stream.incoming, bytes, now),
+            false => received.tracker.cut_response(&stream.incoming, bytes),
+        };
         if self.has_streams && self.answers[kind].is_stream {
             return self.complete_stream(place, kind, is_complete, response, received);
         }

@@ -212,7 +212,9 @@ impl<S: Scenario> Responses<S> {
         }?;
         let stream = self.streams.at(slot, place);
         // Trailers end the response; the end of the stream follows.
-        if let BlockRole::Head(head) = stream.progress.fields(fields, fields == DecodedFields::Trailers)? {
+        if let BlockRole::Head(head) =
+            stream.progress.fields(fields, matches!(fields, DecodedFields::Trailers(_)))?
+        {
             stream.incoming.begin(head.into());
             self.saw_compressed |= head.coding.is_compressed();
             self.scenario.read(slot, place, ResponsePart::Head(&self.head));

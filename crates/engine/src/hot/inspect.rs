@@ -6,9 +6,10 @@
 //! throughout. The first wrong body of a kind is kept for display.
 
 use crate::check::same_digest;
+use crate::grpc::{CallCheck, CallFault, CountedStatus};
 use crate::{BodyCheck, BodyFault, Ending, Nanos, ResponseCheck, WrongBody, decoded};
 use paceline_http::h2::ResponseFields;
-use paceline_http::{ContentCoding, Head, equal};
+use paceline_http::{ContentCoding, GrpcCode, Head, MessageCoding, MessageReader, equal};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -28,19 +29,21 @@ pub struct JudgedHead {
     pub status: u16,
     /// The coding of its body.
     pub coding: ContentCoding,
+    /// The coding of its compressed messages, if it is of gRPC.
+    pub messages: Option<MessageCoding>,
 }
 
 impl From<Head> for JudgedHead {
     #[inline]
     fn from(Head { status, coding, .. }: Head) -> Self {
-        Self { status, coding }
+        Self { status, coding, messages: None }
     }
 }
 
 impl From<ResponseFields> for JudgedHead {
     #[inline]
-    fn from(ResponseFields { status, coding, .. }: ResponseFields) -> Self {
-        Self { status, coding }
+    fn from(ResponseFields { status, coding, grpc, .. }: ResponseFields) -> Self {
+        Self { status, coding, messages: grpc.messages() }
     }
 }
 
@@ -53,6 +56,24 @@ pub(crate) struct Body {
     differs: bool,
     /// The part of it that is kept because it differs.
     kept: Option<Box<DifferingPart>>,
+    /// The messages of a call of gRPC.
+    messages: MessageReader,
+    /// The number of whole messages, at most 255.
+    whole_messages: u8,
+    /// The code of the call, once it has come.
+    pub code: Option<GrpcCode>,
+}
+
+impl Body {
+    /// Reads a piece of the response to a call, which begins at an offset.
+    fn take_messages(&mut self, check: &CallCheck, begin: usize, piece: &[u8]) {
+        let whole = u8::try_from(self.messages.read(piece)).unwrap_or(u8::MAX);
+        self.whole_messages = self.whole_messages.saturating_add(whole);
+        if let Some(expected) = &check.message {
+            let part = expected.get(begin..begin + piece.len());
+            self.differs |= !part.is_some_and(|part| equal(part, piece));
+        }
+    }
 }
 
 /// Part of a body that differs from the reference.
@@ -102,6 +123,15 @@ impl Inspector {
         }
     }
 
+    /// The status under which a response is counted.
+    #[inline]
+    pub(super) fn counted_status(&self, head: JudgedHead, body: &Body) -> u16 {
+        match self.check.body.call() {
+            Some(_) => CountedStatus::number_of(head.status, body.code),
+            None => head.status,
+        }
+    }
+
     /// Whether a response may have this status.
     pub(super) fn admits(&self, status: u16) -> bool {
         self.check.admits(status)
@@ -120,11 +150,20 @@ impl Inspector {
         let is_good = match self.reference(head.coding) {
             Some(reference) if equal(reference, body) => true,
             None if self.check.body.is_none() => true,
+            None if self.check.body.call().is_some() => return self.ending_of_call(head, body, now),
             // Each body is different: there is no reference, and the check is as cheap as a comparison.
             None if self.has_form(body) => true,
             _ => self.judge(head, body, now),
         };
         if is_good { Ending::Ok } else { Ending::BadBody }
+    }
+
+    /// The ending of a call whose response has a body in one piece, and so no trailers.
+    #[cold]
+    fn ending_of_call(&mut self, head: JudgedHead, piece: &[u8], now: Nanos) -> Ending {
+        let mut body = Body::default();
+        self.take(head, &mut body, piece);
+        self.ending_in_pieces(head, &mut body, now)
     }
 
     #[inline]
@@ -144,7 +183,10 @@ impl Inspector {
             reference.get(begin..begin + piece.len()).is_some_and(|part| equal(part, piece))
         };
         if body.differs || !self.reference(head.coding).is_some_and(equal) {
-            self.keep(head.coding, body, begin, piece);
+            match &self.check.body {
+                BodyCheck::Call(check) => body.take_messages(check, begin, piece),
+                _ => self.keep(head.coding, body, begin, piece),
+            }
         }
     }
 
@@ -161,6 +203,11 @@ impl Inspector {
         if !self.check.admits(head.status) {
             return Ending::BadStatus;
         }
+        if let Some(call) = self.check.body.call() {
+            let judged = call.judge_fields(body.code, head.messages);
+            let judged = judged.and_then(|()| judge_messages(&self.check.body, head, &body));
+            return self.call_ending(head, body.bytes, judged, now);
+        }
         let is_good = match (&self.check.body, self.reference(head.coding), body.kept) {
             (BodyCheck::Any | BodyCheck::Echo | BodyCheck::Stream(_), ..) => true,
             // The whole body equals the beginning of the reference.
@@ -174,6 +221,28 @@ impl Inspector {
             (_, _, None) => self.judge(head, &[], now),
         };
         if is_good { Ending::Ok } else { Ending::BadBody }
+    }
+
+    /// The ending of a call with this result. The first fault is kept.
+    fn call_ending(
+        &mut self,
+        head: JudgedHead,
+        length: u64,
+        judged: Result<(), CallFault>,
+        now: Nanos,
+    ) -> Ending {
+        let Err(fault) = judged else { return Ending::Ok };
+        let ending = if matches!(fault, CallFault::Status(..)) { Ending::BadStatus } else { Ending::BadBody };
+        self.note(head.status, length, 0, &[], fault.into(), now);
+        ending
+    }
+
+    /// Keeps the text with the status of a call, if the status is not the expected one.
+    #[cold]
+    pub(super) fn note_status_text(&mut self, status: u16, code: GrpcCode, text: String, now: Nanos) {
+        if self.check.body.call().is_some_and(|call| call.code != code) {
+            self.note(status, 0, 0, &[], CallFault::Status(code, text).into(), now);
+        }
     }
 
     /// Keeps the necessary part of a body that differs from the reference.
@@ -205,7 +274,7 @@ impl Inspector {
     /// Judges a whole body that is not the reference.
     #[cold]
     fn judge(&mut self, head: JudgedHead, body: &[u8], now: Nanos) -> bool {
-        let JudgedHead { status, coding } = head;
+        let JudgedHead { status, coding, .. } = head;
         match self.check.body.judge(coding, body) {
             Ok(()) => {
                 let is_form = matches!(self.check.body, BodyCheck::JsonForm(_));
@@ -279,6 +348,26 @@ impl Inspector {
             shown_from: start + from as u64,
             fault,
         });
+    }
+}
+
+/// Judges the messages of a complete response to a call. Those of a stream were judged as they came.
+fn judge_messages(check: &BodyCheck, head: JudgedHead, body: &Body) -> Result<(), CallFault> {
+    let BodyCheck::Call(call) = check else { return Ok(()) };
+    call.judge_flags(body.messages.flags(), head.messages)?;
+    let whole = u64::from(body.whole_messages);
+    if body.messages.is_in_message() {
+        return Err(CallFault::InMessage(whole));
+    }
+    // A call that fails as expected may have no message.
+    if whole != 1 && (call.code == GrpcCode::Ok || whole > 1) {
+        return Err(CallFault::Messages(whole));
+    }
+    match &call.message {
+        Some(expected) if body.differs || expected.len() as u64 != body.bytes => {
+            Err(CallFault::Differs(expected.len() as u64))
+        }
+        _ => Ok(()),
     }
 }
 

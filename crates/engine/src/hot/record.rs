@@ -30,7 +30,7 @@ const MAX_KEPT: usize = 1024;
 /// A response whose last byte has been read, or several equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedResponse {
-    /// Its status.
+    /// Its status, as counted: that of a call of gRPC is [`crate::CountedStatus`]'s.
     pub status: u16,
     /// Body bytes.
     pub body_bytes: u64,
@@ -380,11 +380,15 @@ impl Recorder {
 
     /// Counts a stream whose response has ended. Its gaps and its duration are those of streams that ended as asked.
     pub(super) fn stream_ended(&mut self, exchange: &Exchange, result: &StreamResult) {
+        let in_window = self.in_window(result.ended_at);
         let tally = self.tally(exchange.block);
         let streams = &mut tally.counts.streams;
         streams.streams += 1;
         match &result.fault {
-            None => streams.count_events_of_one(result.events),
+            None => {
+                streams.count_events_of_one(result.events);
+                streams.events_of_ok_in_window += if in_window { result.events } else { 0 };
+            }
             Some(fault) => return streams.ended_early += u64::from(fault.is_early()),
         }
         if let Some(longest) = result.longest_gap {

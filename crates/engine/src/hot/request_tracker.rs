@@ -14,6 +14,7 @@ use super::schedule::{ReturnedRequest, Schedule};
 use super::streams::Streams;
 use crate::arrivals::SampledIntervals;
 use crate::outcome::{ConnectionCounts, ConnectionFailure};
+use crate::stream::StreamFault;
 use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
 
 /// The number of times that a request may be handed back before it counts as failed, so that a run ends against a
@@ -351,12 +352,19 @@ impl<'a> Tracker<'a> {
     ) -> ReceivedResponse {
         let PartialResponse { head, first_byte, body } = incoming;
         ReceivedResponse {
-            status: head.status,
+            status: self.inspectors[kind].counted_status(*head, body),
             body_bytes: body.bytes,
             ending: self.inspectors[kind].ending_in_pieces(*head, body, now),
             first_byte: *first_byte,
             uncounted_bytes,
         }
+    }
+
+    /// The response to a request whose stream Paceline ended as asked: nothing that would follow is judged.
+    pub(crate) fn cut_response(&self, incoming: &PartialResponse, uncounted_bytes: u64) -> ReceivedResponse {
+        let &PartialResponse { head, first_byte, ref body } = incoming;
+        let (status, body_bytes) = (head.status, body.bytes);
+        ReceivedResponse { status, body_bytes, ending: Ending::Ok, first_byte, uncounted_bytes }
     }
 
     /// Counts further bytes sent for a request, or received for it before its response was complete.
@@ -501,6 +509,20 @@ impl<'a> Tracker<'a> {
         batch.is_over
     }
 
+    /// The text with a status of gRPC has come.
+    #[cold]
+    pub(crate) fn note_status_text(
+        &mut self,
+        kind: usize,
+        incoming: &PartialResponse,
+        text: String,
+        now: Nanos,
+    ) {
+        if let Some(code) = incoming.body.code {
+            self.inspectors[kind].note_status_text(incoming.head.status, code, text, now);
+        }
+    }
+
     /// The response at a place has ended: if it is a stream, completes the judgement of its request. Returns when it
     /// ended. Whether a response that only a close could end is complete is unknown.
     pub(crate) fn end_stream(
@@ -512,7 +534,10 @@ impl<'a> Tracker<'a> {
         response: &mut ReceivedResponse,
         now: Nanos,
     ) -> Nanos {
-        let Some(result) = self.streams.end(slot, place, kind, is_complete, now) else { return now };
+        let Some(mut result) = self.streams.end(slot, place, kind, is_complete, now) else { return now };
+        if response.ending != Ending::Ok {
+            result.fault.get_or_insert(StreamFault::CallFailed);
+        }
         let exchange = self.exchanges.at(slot, place);
         self.recorder.events(exchange, &result.last, now);
         self.recorder.stream_ended(exchange, &result);

@@ -7,9 +7,10 @@
 
 use super::exchange::ExchangeIndex;
 use super::inspect::JudgedHead;
+use crate::grpc::CallCheck;
 use crate::stream::{MAX_EVENT_BYTES, StreamFault, StreamPlan, is_json};
 use crate::{BodyCheck, Nanos, Requests, Slot};
-use paceline_http::{EventReader, EventStep};
+use paceline_http::{EventFormat, EventReader, EventStep, MessageCoding};
 use std::sync::Arc;
 
 /// How long a server may take to end a response whose stream has ended as asked, so that the connection can carry the
@@ -23,6 +24,8 @@ struct Stream {
     /// Whether the response is a stream, and has begun.
     is_open: bool,
     status: u16,
+    /// The coding of compressed messages.
+    messages: Option<MessageCoding>,
     /// When the first byte of the response came.
     first_byte: Nanos,
     /// When the first byte of the body came; [`Nanos::NEVER`] before that.
@@ -109,6 +112,7 @@ impl Stream {
             reader: EventReader::new(plan.format),
             is_open: false,
             status: 0,
+            messages: None,
             first_byte: Nanos::ZERO,
             first_body: Nanos::NEVER,
             last_event: Nanos::ZERO,
@@ -189,11 +193,14 @@ impl Stream {
 
     /// Why it did not end as asked, although its response is complete.
     fn fault(&self, plan: &StreamPlan) -> Option<StreamFault> {
-        match self.fault {
+        let flags = |call: &CallCheck| call.judge_flags(self.reader.message_flags(), self.messages).err();
+        let of_messages = || plan.call.as_ref().and_then(flags).map(StreamFault::Messages);
+        match self.fault.clone().or_else(of_messages) {
             Some(fault) => Some(fault),
             None if self.ended_at.is_some() => (self.events == 0).then_some(StreamFault::NoEvent),
             None if self.reader.is_in_event() => Some(StreamFault::InEvent(self.events)),
-            None if self.events == 0 => Some(StreamFault::NoEvent),
+            // A call may end well without a message.
+            None if self.events == 0 && plan.call.is_none() => Some(StreamFault::NoEvent),
             None => plan.has_end().then_some(StreamFault::EndedEarly(self.events)),
         }
     }
@@ -251,6 +258,7 @@ impl Streams {
         *stream = Stream {
             is_open: true,
             status: head.status,
+            messages: head.messages,
             first_byte,
             fault: head.coding.is_compressed().then_some(StreamFault::Coded),
             cut_at: plan.length.map_or(Nanos::NEVER, |length| now + length),
@@ -292,8 +300,9 @@ impl Streams {
         if !stream.is_over() && ends_chunk && stream.reader.end_chunk() {
             stream.end_event(plan, now, &mut batch);
         }
-        // Line ends behind the last event belong to it.
-        let has_more = piece[read..].iter().any(|byte| !matches!(byte, b'\r' | b'\n'));
+        // Line ends behind the last event of a text belong to it.
+        let is_text = plan.format != EventFormat::LengthPrefixed;
+        let has_more = piece[read..].iter().any(|byte| !is_text || !matches!(byte, b'\r' | b'\n'));
         batch.is_over = stream.fault.is_some() || has_more;
         let due = stream.cut_at;
         self.note_due(slot, due);

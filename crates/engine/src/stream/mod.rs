@@ -10,6 +10,7 @@ pub use json_number::{JsonNumber, is_json};
 pub use text_search::TextSearch;
 
 use crate::Nanos;
+use crate::grpc::{CallCheck, CallFault};
 use paceline_http::EventFormat;
 use paceline_stats::counted;
 use std::fmt;
@@ -33,6 +34,8 @@ pub struct StreamPlan {
     pub until: Option<TextSearch>,
     /// The place of a number in each event that is added up.
     pub count: Option<JsonNumber>,
+    /// How the call is judged that has these messages in its response.
+    pub call: Option<CallCheck>,
 }
 
 impl StreamPlan {
@@ -48,7 +51,7 @@ impl StreamPlan {
 }
 
 /// The reason why a stream did not end as asked, although its response was complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamFault {
     /// The server ended it after this many events, before what was asked for.
     EndedEarly(u64),
@@ -62,14 +65,24 @@ pub enum StreamFault {
     TooLong(u64),
     /// It has a content coding.
     Coded,
+    /// The call of gRPC that it belongs to has ended with another status than expected, or without one.
+    CallFailed,
+    /// Its messages are not as expected.
+    Messages(CallFault),
 }
 
 impl StreamFault {
     /// Whether the server ended the stream before what was asked for.
     pub fn is_early(&self) -> bool {
         match self {
-            StreamFault::EndedEarly(_) | StreamFault::InEvent(_) | StreamFault::NoEvent => true,
-            StreamFault::NotJson(_) | StreamFault::TooLong(_) | StreamFault::Coded => false,
+            StreamFault::EndedEarly(_)
+            | StreamFault::InEvent(_)
+            | StreamFault::NoEvent
+            | StreamFault::CallFailed => true,
+            StreamFault::NotJson(_)
+            | StreamFault::TooLong(_)
+            | StreamFault::Coded
+            | StreamFault::Messages(_) => false,
         }
     }
 }
@@ -93,6 +106,8 @@ impl fmt::Display for StreamFault {
                 )
             }
             StreamFault::Coded => f.write_str("the stream is compressed, so that its events cannot be read"),
+            StreamFault::CallFailed => f.write_str("the call failed"),
+            StreamFault::Messages(fault) => fault.fmt(f),
         }
     }
 }

@@ -8,7 +8,8 @@ use paceline_http::websocket::{Handshake, HandshakeKey};
 use std::io;
 
 /// The head of the response to an upgrade request (RFC 9110 §15.2.2), with which the answers on a WebSocket are counted.
-pub(super) const SWITCHED: JudgedHead = JudgedHead { status: 101, coding: ContentCoding::Identity };
+pub(super) const SWITCHED: JudgedHead =
+    JudgedHead { status: 101, coding: ContentCoding::Identity, messages: None };
 
 /// What a connection has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

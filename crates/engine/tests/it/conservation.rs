@@ -13,10 +13,11 @@ use paceline_engine::sim::{
 };
 use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
 use paceline_engine::{
-    Arrivals, BodyCheck, Bound, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure, Nanos, PaceKind,
-    Random, Rate, RequestKind, Requests, ResponseCheck, Settings, Shape, Tally, TallyCounts, Think,
+    Arrivals, BodyCheck, Bound, CallCheck, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure,
+    Nanos, PaceKind, Random, Rate, RequestKind, Requests, ResponseCheck, Settings, Shape, Tally, TallyCounts,
+    Think,
 };
-use paceline_http::{EventFormat, LineFiles, Method, Request, RequestTemplate, Scheme, Url};
+use paceline_http::{EventFormat, GrpcCode, LineFiles, Method, Request, RequestTemplate, Scheme, Url};
 use paceline_job::Protocol;
 use std::sync::Arc;
 
@@ -75,6 +76,7 @@ fn stream(random: &mut Random) -> StreamPlan {
         events: (random.below(3) == 0).then(|| 1 + random.below(2)),
         length: (random.below(3) == 0).then(|| Nanos(1 + random.below(5_000_000))),
         until: (random.below(3) == 0).then(|| TextSearch::new(b"k")).flatten(),
+        call: None,
         count: (random.below(3) == 0).then(|| JsonNumber::at("")),
     }
 }
@@ -90,8 +92,12 @@ fn requests(random: &mut Random) -> Arc<Requests> {
     }
     let url = Url::parse("http://a/{seq}?{rand:1:100000}").unwrap();
     let kind = |random: &mut Random| {
-        let body = match random.below(5) {
+        let body = match random.below(6) {
             0 => BodyCheck::Any,
+            5 => {
+                let call = CallCheck { code: GrpcCode::Ok, accepts_gzip: false, message: None };
+                BodyCheck::Call(Arc::new(call))
+            }
             4 => BodyCheck::Stream(Arc::new(stream(random))),
             1 => BodyCheck::Exact(Arc::from(*b"ok")),
             2 => BodyCheck::Sha256([0; 32]),

@@ -25,10 +25,10 @@ const OK: &[u8] = &[0x88];
 const MS: Nanos = Nanos::from_millis(1);
 
 /// Writes the response to a request: the frames for its stream, given its number among all, from 1.
-type Answer = fn(out: &mut Vec<u8>, stream: u32, number: u64);
+pub(crate) type Answer = fn(out: &mut Vec<u8>, stream: u32, number: u64);
 
 /// A server that answers each request after 10 ms.
-struct Server {
+pub(crate) struct Server {
     settings: Vec<(u16, u32)>,
     answer: Answer,
     requests: u64,
@@ -41,7 +41,7 @@ struct Server {
     together: Vec<usize>,
 }
 
-fn server(settings: &[(u16, u32)], answer: Answer) -> Server {
+pub(crate) fn server(settings: &[(u16, u32)], answer: Answer) -> Server {
     Server {
         settings: settings.to_vec(),
         answer,
@@ -148,11 +148,11 @@ fn over_http2_to(url: &str, settings: Settings, depth: u16, body: usize) -> Sett
     })
 }
 
-fn run(settings: &Settings, server: Server) -> ThreadOutcome {
+pub(crate) fn run(settings: &Settings, server: Server) -> ThreadOutcome {
     simulate(settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap()
 }
 
-fn failures(outcome: &ThreadOutcome, failure: ConnectionFailure) -> u64 {
+pub(crate) fn failures(outcome: &ThreadOutcome, failure: ConnectionFailure) -> u64 {
     let found = outcome.connections.failures.iter().find(|(seen, _)| *seen == failure);
     found.map_or(0, |(_, count)| *count)
 }

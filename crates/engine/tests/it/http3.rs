@@ -226,7 +226,15 @@ fn run_streams(events: Option<u64>, end_at: Nanos, end: Http3End) -> ThreadOutco
         pieces
     });
     let format = EventFormat::ServerSent;
-    let plan = StreamPlan { format, must_be_json: false, events, length: None, until: None, count: None };
+    let plan = StreamPlan {
+        format,
+        must_be_json: false,
+        events,
+        length: None,
+        until: None,
+        count: None,
+        call: None,
+    };
     let url = Url::parse("https://a.test/").unwrap();
     let (request, files) = (Request::get(&url), LineFiles::default());
     let kind = RequestKind {

@@ -1,6 +1,6 @@
 //! Tests the engine in simulation, and on the kernel against small servers.
 //!
-//! Simulated: `conservation`, `early`, `freeze`, `http2`, `http3`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`,
+//! Simulated: `conservation`, `early`, `freeze`, `grpc`, `http2`, `http3`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`,
 //! `shapes`, `streams` and `timeouts`;
 //! counting: `instructions`; on sockets: `kernel`, `faults` and `tls`. The tests of the binary check the output of
 //! `paceline run`.
@@ -12,6 +12,7 @@ mod conservation;
 mod early;
 mod faults;
 mod freeze;
+mod grpc;
 mod http2;
 mod http3;
 mod instructions;

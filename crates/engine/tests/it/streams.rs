@@ -163,7 +163,15 @@ impl Script for Feed {
 }
 
 fn plan(format: EventFormat) -> StreamPlan {
-    StreamPlan { format, must_be_json: false, events: None, length: None, until: None, count: None }
+    StreamPlan {
+        format,
+        must_be_json: false,
+        events: None,
+        length: None,
+        until: None,
+        count: None,
+        call: None,
+    }
 }
 
 fn sent_events() -> StreamPlan {

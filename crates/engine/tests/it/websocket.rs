@@ -342,6 +342,7 @@ fn listening(events: Option<u64>, text: &str) -> Settings {
         length: None,
         until: None,
         count: None,
+        call: None,
     };
     settings(messages(text, |_| BodyCheck::Stream(Arc::new(plan))), 10)
 }

@@ -43,7 +43,7 @@ impl<'t> RequestText<'t> {
             Some((line[..colon].to_ascii_lowercase(), line[colon + 1..].trim_ascii()))
         });
         field(b":method", method);
-        field(b":scheme", scheme.name().as_bytes());
+        field(b":scheme", scheme.http_name().as_bytes());
         for (_, host) in fields.clone().filter(|(name, _)| name == b"host") {
             field(b":authority", host);
         }

@@ -5,12 +5,12 @@
 //! refers to no entry of the dynamic table means the same on every connection: a thread keeps recent ones
 //! ([`BlockCache`]). The fields that such a block inserts into the table (nginx inserts its fields with every response
 //! and never refers to them) are inserted later, before the next block that is decoded. Any other block means the same
-//! as long as its connection's table does not change: the connection keeps the last one.
+//! as long as its connection's table does not change: the connection keeps the last head and the last trailers.
 
 use super::error::{Http2Error, MalformedResponse};
 use super::hpack::{BlockSummary, DecodedField, HpackDecoder, HpackScratch, TABLE_SIZE_DEFAULT};
 use crate::syntax::{decimal, is_token};
-use crate::{ContentCoding, MAX_INTERIM_RESPONSES, Method};
+use crate::{ContentCoding, GrpcCode, GrpcFields, MAX_INTERIM_RESPONSES, Method, status_message};
 use std::sync::Arc;
 
 /// The maximum size of a header list. The same limit as for a head of HTTP/1.1.
@@ -27,8 +27,8 @@ const BLOCK_KEPT_BYTES: usize = 2048;
 pub enum DecodedFields {
     /// The fields of a response, interim or final.
     Response(ResponseFields),
-    /// Trailers: no `:status`.
-    Trailers,
+    /// Trailers: no `:status`. With their `grpc-status`, if there is one.
+    Trailers(Option<GrpcCode>),
 }
 
 /// The facts kept from a response's fields.
@@ -40,6 +40,8 @@ pub struct ResponseFields {
     pub content_length: Option<u64>,
     /// The coding of the body.
     pub coding: ContentCoding,
+    /// The fields that belong to gRPC.
+    pub grpc: GrpcFields,
 }
 
 /// Recent self-contained blocks of a thread, and its memory for decoding.
@@ -48,6 +50,17 @@ pub struct BlockCache {
     /// The most recently used first.
     recent: Vec<Arc<KnownBlock>>,
     scratch: HpackScratch,
+    /// The text with the last status of gRPC that was decoded and is not OK.
+    status_message: Option<String>,
+}
+
+impl BlockCache {
+    /// The text of `grpc-message` in the last block that was decoded, not recognised, and whose status is not OK: every
+    /// text comes at least once. Each is returned once.
+    #[inline]
+    pub fn take_status_message(&mut self) -> Option<String> {
+        self.status_message.take()
+    }
 }
 
 /// A self-contained block.
@@ -75,9 +88,25 @@ pub struct FieldDecoder {
     hpack: HpackDecoder,
     /// A known block, the number of times that it came, and whose inserts are still to be done.
     pending: Option<(Arc<KnownBlock>, u32)>,
-    /// The last block that refers to the table and left it unchanged; empty once the table changes.
-    last: Vec<u8>,
-    last_fields: Option<DecodedFields>,
+    /// The last head that refers to the table and left it unchanged.
+    last_head: LastBlock,
+    /// The same for trailers: servers of gRPC send both with every response.
+    last_trailers: LastBlock,
+}
+
+/// A block that refers to the table, with its contents; none once the table changes.
+#[derive(Debug, Default)]
+struct LastBlock {
+    bytes: Vec<u8>,
+    fields: Option<DecodedFields>,
+}
+
+impl LastBlock {
+    /// The contents, if this is the block.
+    #[inline]
+    fn fields_of(&self, block: &[u8]) -> Option<DecodedFields> {
+        self.fields.filter(|_| self.bytes == block)
+    }
 }
 
 impl FieldDecoder {
@@ -101,9 +130,7 @@ impl FieldDecoder {
         block: &[u8],
         accepts: impl FnOnce(DecodedFields) -> bool,
     ) -> Option<DecodedFields> {
-        if let Some(fields) = self.last_fields
-            && self.last == block
-        {
+        if let Some(fields) = self.last_fields_of(block) {
             return accepts(fields).then_some(fields);
         }
         let place = cache.recent.iter().position(|known| known.bytes == block)?;
@@ -116,6 +143,18 @@ impl FieldDecoder {
         let known = &cache.recent[0];
         self.count(known);
         Some(known.fields)
+    }
+
+    /// The contents of a block that refers to the table, if it is the last one.
+    #[inline]
+    fn last_fields_of(&self, block: &[u8]) -> Option<DecodedFields> {
+        self.last_head.fields_of(block).or_else(|| self.last_trailers.fields_of(block))
+    }
+
+    /// The table changes: what its last blocks meant is not known any more.
+    #[inline]
+    fn forget_last(&mut self) {
+        (self.last_head.fields, self.last_trailers.fields) = (None, None);
     }
 
     /// Counts one more repetition of a self-contained block. Its inserts are done later.
@@ -131,14 +170,12 @@ impl FieldDecoder {
                 self.pending = Some((Arc::clone(known), 1));
             }
         }
-        self.last_fields = None;
+        self.forget_last();
     }
 
     /// A block that [`FieldDecoder::decode_known`] has just recognised, for comparing later blocks with it by bytes.
     pub fn recognised(&self, cache: &BlockCache, block: &[u8]) -> Option<RecognisedBlock> {
-        if let Some(fields) = self.last_fields
-            && self.last == block
-        {
+        if let Some(fields) = self.last_fields_of(block) {
             return Some(RecognisedBlock { known: None, fields });
         }
         let known = cache.recent.first().filter(|known| known.bytes == block)?;
@@ -154,7 +191,7 @@ impl FieldDecoder {
                 self.count(known);
                 true
             }
-            None => self.last_fields == Some(recognised.fields) && self.last == block,
+            None => self.last_fields_of(block) == Some(recognised.fields),
         }
     }
 
@@ -181,6 +218,7 @@ impl FieldDecoder {
             text.extend([name, separator, field.value, b"\r\n"].into_iter().flatten());
         })?;
         text.extend_from_slice(b"\r\n");
+        cache.status_message = reading.status_message();
         reading.finish(summary.list_size).map_err(Http2Error::Response)
     }
 
@@ -207,8 +245,9 @@ impl FieldDecoder {
             }
         })?;
         if summary.changed_table() {
-            self.last_fields = None;
+            self.forget_last();
         }
+        cache.status_message = reading.status_message();
         let fields = reading.finish(summary.list_size).map_err(Http2Error::Response)?;
         if is_short {
             self.keep(cache, block, fields, &summary, inserts);
@@ -234,9 +273,13 @@ impl FieldDecoder {
             let known = KnownBlock { bytes: block.to_vec(), fields, inserts, repeats_max };
             cache.recent.insert(0, Arc::new(known));
         } else if !summary.changed_table() {
-            self.last.clear();
-            self.last.extend_from_slice(block);
-            self.last_fields = Some(fields);
+            let last = match fields {
+                DecodedFields::Response(_) => &mut self.last_head,
+                DecodedFields::Trailers(_) => &mut self.last_trailers,
+            };
+            last.bytes.clear();
+            last.bytes.extend_from_slice(block);
+            last.fields = Some(fields);
         }
     }
 }
@@ -247,6 +290,9 @@ pub(crate) struct FieldReading {
     status: Option<u16>,
     content_length: Option<u64>,
     coding: ContentCoding,
+    grpc: GrpcFields,
+    /// `grpc-message`, as sent.
+    grpc_message: Option<Vec<u8>>,
     /// Whether a regular field has come: no pseudo-header field may follow.
     has_regular: bool,
     /// The first error. Decoding goes on, to keep the table correct.
@@ -286,8 +332,21 @@ impl FieldReading {
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {
                 Err(MalformedResponse::ConnectionField { name: text() })
             }
-            _ => Ok(()),
+            b"grpc-message" => {
+                self.grpc_message = Some(value.to_vec());
+                Ok(())
+            }
+            _ => {
+                self.grpc.read(name, value);
+                Ok(())
+            }
         }
+    }
+
+    /// The text with a status of gRPC that is not OK; empty if the server sent none.
+    fn status_message(&self) -> Option<String> {
+        self.grpc.status.filter(|code| *code != GrpcCode::Ok)?;
+        Some(status_message(self.grpc_message.as_deref().unwrap_or_default()))
     }
 
     /// RFC 9113 §8.3.2: a response has `:status`, once, before all others.
@@ -325,11 +384,11 @@ impl FieldReading {
             return Err(MalformedResponse::HeaderListTooLong { size: list_size, limit });
         }
         match self.status {
-            None => Ok(DecodedFields::Trailers),
+            None => Ok(DecodedFields::Trailers(self.grpc.status)),
             Some(101) => Err(MalformedResponse::Upgrade),
             Some(status) => {
-                let (content_length, coding) = (self.content_length, self.coding);
-                Ok(DecodedFields::Response(ResponseFields { status, content_length, coding }))
+                let Self { content_length, coding, grpc, .. } = self;
+                Ok(DecodedFields::Response(ResponseFields { status, content_length, coding, grpc }))
             }
         }
     }
@@ -360,8 +419,8 @@ pub enum BlockRole {
     Interim,
     /// The head of the final response.
     Head(ResponseFields),
-    /// Trailers, which end the response.
-    Trailers,
+    /// Trailers, which end the response, with their `grpc-status`.
+    Trailers(Option<GrpcCode>),
 }
 
 impl ResponseProgress {
@@ -385,14 +444,14 @@ impl ResponseProgress {
                     "header or trailer fields after the end of the response",
                 ));
             }
-            (ResponseStage::Head, DecodedFields::Trailers) => return Err(MalformedResponse::NoStatus),
+            (ResponseStage::Head, DecodedFields::Trailers(_)) => return Err(MalformedResponse::NoStatus),
             (ResponseStage::Body, DecodedFields::Response(_)) => {
                 return Err(MalformedResponse::PseudoField { name: ":status".into() });
             }
-            (ResponseStage::Body, DecodedFields::Trailers) if !end_stream => {
+            (ResponseStage::Body, DecodedFields::Trailers(_)) if !end_stream => {
                 return Err(MalformedResponse::Order("trailers that do not end the stream"));
             }
-            (ResponseStage::Body, DecodedFields::Trailers) => BlockRole::Trailers,
+            (ResponseStage::Body, DecodedFields::Trailers(status)) => BlockRole::Trailers(status),
             (ResponseStage::Head, DecodedFields::Response(head)) if head.status < 200 => {
                 if end_stream {
                     return Err(MalformedResponse::Order("an interim (1xx) response that ends the stream"));

@@ -8,7 +8,7 @@ use paceline_http::h3::{
     StreamKind, StreamKindReader, decode_section, push_field, push_prefix, read_varint, write_control_stream,
     write_data, write_goaway, write_headers, write_text_request,
 };
-use paceline_http::{ContentCoding, Expander, LineFiles, RandomBits, Request, Scheme, Url};
+use paceline_http::{ContentCoding, Expander, GrpcFields, LineFiles, RandomBits, Request, Scheme, Url};
 
 /// A field section with these fields.
 fn section(fields: &[(&str, &str)]) -> Vec<u8> {
@@ -112,7 +112,8 @@ fn a_response_is_read() {
     let (event, taken) = reader.next(&stream).unwrap();
     let FrameEvent::FieldSection(section) = event else { panic!("{event:?}") };
     let mut sections = SectionDecoder::default();
-    let head = ResponseFields { status: 200, content_length: Some(5), coding: ContentCoding::Gzip };
+    let (coding, grpc) = (ContentCoding::Gzip, GrpcFields::default());
+    let head = ResponseFields { status: 200, content_length: Some(5), coding, grpc };
     assert_eq!(sections.decode(section), Ok(DecodedFields::Response(head)));
     let mut text = Vec::new();
     sections.decode_as_text(section, &mut text).unwrap();

@@ -53,11 +53,11 @@ fn invalid_urls_are_rejected() {
         ),
         (
             "htpp://h/",
-            "URL \"htpp://h/\": scheme \"htpp\" is not http, https, ws or wss; write \"http://h/\"",
+            "URL \"htpp://h/\": scheme \"htpp\" is not http, https, ws, wss, grpc or grpcs; write \"http://h/\"",
         ),
         (
             "wsp://h/x",
-            "URL \"wsp://h/x\": scheme \"wsp\" is not http, https, ws or wss; write \"http://h/x\"",
+            "URL \"wsp://h/x\": scheme \"wsp\" is not http, https, ws, wss, grpc or grpcs; write \"http://h/x\"",
         ),
         (
             "http://me:secret@h:1/x",

@@ -8,6 +8,7 @@
 mod audited;
 mod experiment;
 mod faults;
+mod grpc;
 mod hostile;
 mod jobs;
 mod judgements;

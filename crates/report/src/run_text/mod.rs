@@ -142,11 +142,12 @@ fn headline(run: &Run, style: Style) -> String {
         Some(sessions) => format!("{} sessions/s, {achieved}", count(sessions)),
         None => achieved,
     };
+    let unit = if run.target.is_grpc() { "messages/s" } else { "events/s" };
     let achieved = match (run.events_per_s(), run.counted_per_s()) {
         (Some(events), Some(counted)) => {
-            format!("{achieved}, {} events/s, {} counted/s", count(events), count(counted))
+            format!("{achieved}, {} {unit}, {} counted/s", count(events), count(counted))
         }
-        (Some(events), None) => format!("{achieved}, {} events/s", count(events)),
+        (Some(events), None) => format!("{achieved}, {} {unit}", count(events)),
         (None, _) => achieved,
     };
     let offered_rate = |per_s: f64| format!("{}{}", count(per_s), offered_unit(run));
@@ -225,7 +226,7 @@ fn outcomes(run: &Run, style: Style) -> String {
     let statuses = if status.is_empty() { String::new() } else { format!("; status {}", status.join(", ")) };
     let doubted = [VerdictName::BrokeRules, VerdictName::StarvedConnections];
     let doubted = doubted.iter().any(|name| name.is_in(&run.verdicts));
-    let all_good = run.total.status.keys().all(|status| status.starts_with('2'));
+    let all_good = run.total.status.keys().all(|status| status.starts_with('2') || status == "OK");
     let (text, paint): (_, fn(Style, &str) -> String) = match (counts.not_ok(), &status[..]) {
         (0, _) if counts.scheduled == 0 && run.loop_.kind == LoopKind::Closed => {
             ("no request was sent in the window".to_owned(), Style::warn)

@@ -1,6 +1,6 @@
 //! HTTP/3 read from the bytes of QUIC's streams: exchanges, and the frames by name (RFC 9114 §7).
 
-use super::message::Message;
+use crate::exchange::Message;
 use paceline_engine::{Direction, TapEvent, TapEventKind};
 use paceline_http::h2::DecodedFields;
 use paceline_http::h3::{

@@ -5,12 +5,10 @@
 //! passes ([`run_tapped`]): protocol, TLS, cookies, values, redirects and checks are those of any run. The exchanges
 //! are read from the noted bytes. The caller escapes the server's bytes before printing them.
 
-mod frames;
 mod http3;
-mod message;
 
+use crate::exchange::{Message, over_http1, over_http2};
 use crate::{Prepared, RunError};
-use message::Message;
 use paceline_engine::session::{Redirect, SessionPlan};
 use paceline_engine::{
     Address, BodyFault, Bound, DecodeError, Ending, LoadModel, Nanos, PaceKind, RequestKind, Requests,
@@ -41,6 +39,10 @@ pub struct DebugExchange {
     pub status: u16,
     /// The body as received, without framing.
     pub body: Vec<u8>,
+    /// The trailers over HTTP/2 as received, a line each.
+    pub trailers: Vec<u8>,
+    /// The messages of gRPC in the body as JSON, if their type is known.
+    pub messages: Option<Vec<String>>,
     /// The coding of the body.
     pub coding: ContentCoding,
     /// Faults of the response, if any.
@@ -93,8 +95,8 @@ impl Prepared {
         let settings = self.debug_settings();
         let (outcome, events) = run_tapped(&settings).map_err(RunError::Engine)?;
         let messages = match settings.job.protocol {
-            Protocol::Http10 | Protocol::Http11 => message::over_http1(&events, settings.job.line_ends()),
-            Protocol::Http2 => frames::over_http2(&events),
+            Protocol::Http10 | Protocol::Http11 => over_http1(&events, settings.job.line_ends()),
+            Protocol::Http2 => over_http2(&events),
             Protocol::Http3 => http3::over_http3(&events),
         };
         let has_all = messages.iter().all(|message| message.complete.is_some());
@@ -158,7 +160,7 @@ impl Prepared {
             let is_followed = is_redirect(of, message.status)
                 && followed < job.follow
                 && !matches!(wrong, Some(BodyFault::NotFollowed(_)));
-            let name = job.requests.get(kind).map_or("", RequestSpec::shown_name);
+            let (of_kind, name) = (kind, job.requests.get(kind).map_or("", RequestSpec::shown_name));
             let faults = if is_followed { Vec::new() } else { faults(of, &message, wrong) };
             (kind, followed) = match (is_followed, faults.is_empty()) {
                 (true, _) => (kind, followed + 1),
@@ -167,7 +169,8 @@ impl Prepared {
                     (firsts.iter().copied().find(|first| *first > kind).unwrap_or(kinds.len()), 0)
                 }
             };
-            exchanges.push(self.shown(name, message, faults, outcome));
+            let messages = self.calls.as_ref().and_then(|calls| calls.decoded(of_kind, &message.body));
+            exchanges.push(self.shown(name, message, messages, faults, outcome));
         }
         exchanges
     }
@@ -176,6 +179,7 @@ impl Prepared {
         &self,
         name: &str,
         message: Message,
+        messages: Option<Vec<String>>,
         faults: Vec<String>,
         outcome: &ThreadOutcome,
     ) -> DebugExchange {
@@ -188,6 +192,8 @@ impl Prepared {
             frames: message.frames,
             request: message.request,
             head: message.head,
+            trailers: message.trailers,
+            messages,
             status: message.status,
             coding: message.coding,
             body: message.body,
@@ -216,7 +222,7 @@ fn is_redirect(kind: &RequestKind, status: u16) -> bool {
     Redirect::is_one(status) && kind.check.status != Some(status)
 }
 
-/// The faults of a response. Those of extractions and redirects were found by the run.
+/// The faults of a response. Those of extractions, redirects and calls of gRPC were found by the run.
 fn faults(kind: &RequestKind, message: &Message, wrong: Option<&BodyFault>) -> Vec<String> {
     let mut faults = Vec::new();
     if !kind.check.admits(message.status) {
@@ -227,8 +233,9 @@ fn faults(kind: &RequestKind, message: &Message, wrong: Option<&BodyFault>) -> V
     }
     let body = kind.check.body.judge(message.coding, &message.body);
     faults.extend(body.err().map(|fault| format!("body: {fault}")));
-    let of_sessions =
-        |fault: &&BodyFault| matches!(fault, BodyFault::NotExtracted(_) | BodyFault::NotFollowed(_));
+    let of_sessions = |fault: &&BodyFault| {
+        matches!(fault, BodyFault::NotExtracted(_) | BodyFault::NotFollowed(_) | BodyFault::Call(_))
+    };
     faults.extend(wrong.filter(of_sessions).map(ToString::to_string));
     faults
 }

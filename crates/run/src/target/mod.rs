@@ -21,7 +21,7 @@ pub(crate) struct Destination {
     pub address: Address,
     /// Other addresses of the name that did not accept a connection.
     pub tried: Vec<Tried>,
-    /// TLS, for an https or wss URL.
+    /// TLS, for an https, wss or grpcs URL.
     pub tls: Option<Arc<TlsSettings>>,
     /// The name TLS requests; empty without it.
     pub tls_name: String,

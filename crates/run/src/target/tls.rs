@@ -3,7 +3,7 @@
 //! Called by `mod.rs` for an https URL; the remedies are also used by `paceline run` and its record. Handshakes and the
 //! classification of faults are in the engine.
 
-use crate::requests::proxy_authorization;
+use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError};
 use paceline_engine::tls::{ClientIdentity, TlsFault, TlsOptions, TlsSettings, Trust};
 use paceline_job::{Job, Proxy, TlsSpec};

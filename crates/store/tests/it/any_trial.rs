@@ -169,9 +169,9 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn expectations()(status in option::of(any::<u16>()), body_bytes in option::of(whole()), body_sha256 in option::of(text()), pointer in text(), number in number()) -> Expectations {
+    fn expectations()(grpc_status in option::of(text()), status in option::of(any::<u16>()), body_bytes in option::of(whole()), body_sha256 in option::of(text()), pointer in text(), number in number()) -> Expectations {
         let value = serde_json::json!({ "histogram": number });
-        Expectations { status, body_bytes, body_sha256, json: vec![ExpectedValue { pointer, value }], json_form: Some(JsonForm::Integer(-1, 7)), echo: number > 0.0 }
+        Expectations { status, body_bytes, body_sha256, json: vec![ExpectedValue { pointer, value }], json_form: Some(JsonForm::Integer(-1, 7)), echo: number > 0.0, grpc_status }
     }
 }
 

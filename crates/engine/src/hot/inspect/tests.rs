@@ -9,9 +9,9 @@ use proptest::prelude::*;
 
 const NOW: Nanos = Nanos(7);
 
-const OK: JudgedHead = JudgedHead { status: 200, coding: ContentCoding::Identity };
-const GZIP: JudgedHead = JudgedHead { status: 200, coding: ContentCoding::Gzip };
-const ERROR: JudgedHead = JudgedHead { status: 500, coding: ContentCoding::Identity };
+const OK: JudgedHead = JudgedHead { status: 200, coding: ContentCoding::Identity, messages: None };
+const GZIP: JudgedHead = JudgedHead { coding: ContentCoding::Gzip, ..OK };
+const ERROR: JudgedHead = JudgedHead { status: 500, ..OK };
 
 fn json(check: &str) -> BodyCheck {
     BodyCheck::Json(Arc::new([ExpectedValue::parse(check).unwrap()]))

@@ -184,6 +184,7 @@ mod tests {
             length: Some(Nanos::from_secs(60)),
             until: None,
             count: None,
+            call: None,
         };
         let check = ResponseCheck { status: None, body: BodyCheck::Stream(Arc::new(plan)) };
         let requests = Arc::new(Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, check));

@@ -3,7 +3,7 @@
 //! The rows are one for each rule of RFC 9113 section 8. The engine decides the outcome of a failed stream.
 
 use paceline_http::h2::*;
-use paceline_http::{ContentCoding, Method};
+use paceline_http::{ContentCoding, GrpcCode, GrpcFields, Method};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -21,7 +21,8 @@ fn decode(lines: &[(&str, &str)]) -> Result<DecodedFields, Http2Error> {
 }
 
 fn response(status: u16, content_length: Option<u64>) -> DecodedFields {
-    DecodedFields::Response(ResponseFields { status, content_length, coding: ContentCoding::Identity })
+    let (coding, grpc) = (ContentCoding::Identity, GrpcFields::default());
+    DecodedFields::Response(ResponseFields { status, content_length, coding, grpc })
 }
 
 #[test]
@@ -29,8 +30,10 @@ fn fields_are_read() {
     assert_eq!(decode(&[(":status", "200")]), Ok(response(200, None)));
     let ordinary = [(":status", "404"), ("content-length", "13"), ("content-length", "13"), ("x", "")];
     assert_eq!(decode(&ordinary), Ok(response(404, Some(13))));
-    assert_eq!(decode(&[("grpc-status", "0")]), Ok(DecodedFields::Trailers));
-    assert_eq!(decode(&[]), Ok(DecodedFields::Trailers));
+    for (status, code) in [("0", GrpcCode::Ok), ("14", GrpcCode::Unavailable), ("x", GrpcCode::Unknown)] {
+        assert_eq!(decode(&[("grpc-status", status)]), Ok(DecodedFields::Trailers(Some(code))));
+    }
+    assert_eq!(decode(&[]), Ok(DecodedFields::Trailers(None)));
     let Ok(DecodedFields::Response(encoded)) = decode(&[(":status", "200"), ("content-encoding", "gzip")])
     else {
         panic!()
@@ -104,7 +107,7 @@ fn the_parts_of_a_response_come_in_order() {
     let head = |end| Block(response(200, None), end);
     let length = |bytes, end| Block(response(200, Some(bytes)), end);
     let early = || Block(response(103, None), false);
-    let trailers = |end| Block(DecodedFields::Trailers, end);
+    let trailers = |end| Block(DecodedFields::Trailers(None), end);
     for (method, parts, expected) in [
         (Method::Other, vec![head(true)], "ended"),
         (Method::Other, vec![early(), early(), head(false), Data(5, false), Data(0, true)], "ended"),
@@ -196,7 +199,8 @@ proptest! {
                     encoder.field(name.as_bytes(), value.as_bytes(), indexing, &mut block);
                 }
                 // A second reading, without any state except HPACK's.
-                let mut expected = ResponseFields { status: 0, content_length: None, coding: ContentCoding::Identity };
+                let (coding, grpc) = (ContentCoding::Identity, GrpcFields::default());
+                let mut expected = ResponseFields { status: 0, content_length: None, coding, grpc };
                 let mut lengths = Vec::new();
                 plain.decode(&block, &mut HpackScratch::default(), |field| {
                     let text = String::from_utf8(field.value.to_vec()).unwrap();

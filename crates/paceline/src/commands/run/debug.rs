@@ -51,6 +51,14 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
     let bytes = |count: usize| counted(count, "byte", "bytes");
     let received = bytes(exchange.body.len());
     match exchange.content() {
+        Ok(_) if let Some(messages) = &exchange.messages => {
+            text.push(&terminal!(
+                "* body: {}, {}\n",
+                received,
+                counted(messages.len(), "message", "messages")
+            ));
+            text.push(&body_shown(messages.join("\n").as_bytes()));
+        }
         Ok(Cow::Owned(content)) => {
             text.push(&terminal!("* body: {}, {} when decompressed\n", received, content.len()));
             text.push(&body_shown(&content));
@@ -63,6 +71,9 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
             text.push(&terminal!("* body: {}, not decoded: {}\n", received, error.to_string()));
             text.push(&body_shown(&exchange.body));
         }
+    }
+    if !exchange.trailers.is_empty() {
+        text.push(&marked("<", &exchange.trailers));
     }
     text.push(&match exchange.faults.as_slice() {
         [] => TerminalText::literal("* checks: passed\n"),

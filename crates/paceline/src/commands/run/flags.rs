@@ -6,6 +6,7 @@
 use super::connections::ConnectionFlags;
 use super::curl::CurlCommand;
 use super::gates::GateFlags;
+use super::grpc_flags::GrpcFlags;
 use super::loaders::LoaderFlags;
 use super::output_flags::OutputFlags;
 use super::requests::RequestFlags;
@@ -26,7 +27,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = MORE_EXAMPLES)]
 pub struct Arguments {
-    /// Target URL: http://host[:port]/path; or https://, ws://, wss://
+    /// Target URL: http://host[:port]/path; or https, ws, wss, grpc, grpcs
     #[arg(required_unless_present_any = ["job", "curl", "har"])]
     pub url: Option<String>,
 
@@ -107,6 +108,9 @@ pub struct Arguments {
     pub websocket: WebSocketFlags,
 
     #[command(flatten)]
+    pub grpc: GrpcFlags,
+
+    #[command(flatten)]
     pub gates: GateFlags,
 
     #[command(flatten)]
@@ -164,6 +168,7 @@ impl Arguments {
         self.connection.fill(&mut job);
         self.request.fill(&mut job, inputs)?;
         self.websocket.fill(&mut job);
+        self.grpc.fill(&mut job, self.connection.http);
         self.stream.fill(&mut job, self.drain.is_some());
         Ok(job)
     }

@@ -11,6 +11,7 @@ mod explain;
 mod flags;
 mod form;
 mod gates;
+mod grpc_flags;
 mod har;
 mod loaders;
 mod output_flags;

@@ -161,7 +161,9 @@ impl RequestFlags {
                 request.headers.set_default("Authorization", authorization);
             }
         }
-        if let Some(form) = self.form()? {
+        if job.url.scheme.is_grpc() {
+            // A call has one method and one type.
+        } else if let Some(form) = self.form()? {
             for request in &mut job.requests {
                 request.body = Some(form.body.clone());
                 request.headers.set_default("Content-Type", form.content_type.clone());

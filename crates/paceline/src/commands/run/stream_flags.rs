@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How responses are read as streams of events, and when a stream ends.
 #[derive(clap::Args, Debug)]
 pub struct StreamFlags {
-    /// Read each response as a stream of events: sse, ndjson, lines, chunks, or messages of a WebSocket
+    /// Read responses as events: sse, ndjson, lines, chunks, messages
     ///
     /// Measures the time to the first event (from the intended send), the gaps between events, and events per second. A
     /// stream is ok if it ended as asked: by the server, or with the first of the --stream- flags below that is reached.
@@ -24,7 +24,7 @@ pub struct StreamFlags {
     #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, requires = "stream", help_heading = "Streams")]
     pub stream_for: Option<Duration>,
 
-    /// End each stream with the event that contains this text, such as 'data: [DONE]'
+    /// End each stream with the event that contains a text: 'data: [DONE]'
     #[arg(hide_short_help = true, long, value_name = "TEXT", requires = "stream", help_heading = "Streams")]
     pub stream_until: Option<String>,
 

@@ -6,19 +6,19 @@ use paceline_job::{AnswerRule, Job};
 #[derive(clap::Args, Debug)]
 pub struct WebSocketFlags {
     /// Send binary messages instead of text
-    #[arg(hide_short_help = true, long, help_heading = "WebSocket")]
+    #[arg(hide_short_help = true, long, help_heading = "WebSocket and gRPC")]
     pub ws_binary: bool,
 
-    /// Which message answers: next (must equal the sent one), any, or match (others are skipped) [default: next]
+    /// What answers: next (an echo), any or match [default: next]
     ///
-    /// With an --expect- flag the answer must be as expected there, instead of equal to the sent message.
+    /// `next` must equal the sent message; `match` skips others. With an --expect- flag the answer must be as expected there, instead of equal to the sent message.
     #[arg(
         hide_short_help = true,
         long,
         value_name = "RULE",
         value_enum,
         hide_possible_values = true,
-        help_heading = "WebSocket"
+        help_heading = "WebSocket and gRPC"
     )]
     pub ws_answer: Option<AnswerRule>,
 }

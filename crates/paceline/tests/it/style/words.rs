@@ -30,7 +30,7 @@ const OWN_FOLDERS: [&str; 7] = ["home", "root", "Users", "work", "farm", "mnt", 
 
 /// Allowed hosts: documents, and names inside formats. A registry is never named, so that the one configured on a
 /// machine is used.
-const HOSTS: [&str; 14] = [
+const HOSTS: [&str; 15] = [
     "docs.rs",
     "doi.org",
     "example.com",
@@ -42,6 +42,7 @@ const HOSTS: [&str; 14] = [
     "rustup.rs",
     "www.apache.org",
     "www.example.com",
+    "protobuf.dev",
     "www.rfc-editor.org",
     "www.sqlite.org",
     "www.w3.org",

@@ -23,7 +23,7 @@ struct Connection {
 }
 
 /// The exchanges over HTTP/2 connections, of which each carries one at a time.
-pub(super) fn over_http2(events: &[TapEvent]) -> Vec<Message> {
+pub(crate) fn over_http2(events: &[TapEvent]) -> Vec<Message> {
     let mut exchanges = Vec::new();
     let mut connection = Connection::default();
     let mut current = Message::default();
@@ -94,6 +94,9 @@ impl Connection {
                     {
                         (current.status, current.coding, current.head) =
                             (response.status, response.coding, head);
+                        current.grpc_status_in_head = response.grpc.status;
+                    } else if let Ok(DecodedFields::Trailers(status)) = fields {
+                        (current.trailers, current.grpc_status_at_end) = (head, status);
                     }
                     end_stream
                 }

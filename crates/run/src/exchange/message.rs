@@ -1,7 +1,7 @@
 //! A request with its response, and HTTP/1.1 read from the bytes of connections.
 
 use paceline_engine::{TapEvent, TapEventKind};
-use paceline_http::{ContentCoding, DecodeStep, Decoder, HeadCache, LineEnds, Method};
+use paceline_http::{ContentCoding, DecodeStep, Decoder, GrpcCode, HeadCache, LineEnds, Method};
 use paceline_job::Nanos;
 
 /// Most bytes of a body that are kept.
@@ -12,15 +12,21 @@ const MAX_FRAMES: usize = 200;
 
 /// A request and its response.
 #[derive(Debug, Default)]
-pub(super) struct Message {
+pub(crate) struct Message {
     /// The request, as text.
     pub request: Vec<u8>,
     /// The head of the response, as text, including its blank line.
     pub head: Vec<u8>,
     pub status: u16,
     pub coding: ContentCoding,
+    /// The trailers over HTTP/2, as text.
+    pub trailers: Vec<u8>,
     /// The body, without framing.
     pub body: Vec<u8>,
+    /// `grpc-status` in the trailers.
+    pub grpc_status_at_end: Option<GrpcCode>,
+    /// `grpc-status` in the head.
+    pub grpc_status_in_head: Option<GrpcCode>,
     /// Frames of HTTP/2 or HTTP/3 before and in this exchange.
     pub frames: Vec<String>,
     /// When the attempt to connect, the TLS handshake and the use of the connection began, if it was made for this
@@ -35,6 +41,11 @@ pub(super) struct Message {
 }
 
 impl Message {
+    /// The status of gRPC, in the trailers or, in a response without a body, in the head.
+    pub fn grpc_status(&self) -> Option<GrpcCode> {
+        self.grpc_status_at_end.or(self.grpc_status_in_head)
+    }
+
     /// Adds bytes of the body.
     pub fn add_body(&mut self, piece: &[u8]) {
         let room = MAX_BODY_BYTES - self.body.len().min(MAX_BODY_BYTES);
@@ -67,7 +78,7 @@ impl Message {
 }
 
 /// The exchanges over HTTP/1.1 connections, of which each carries one at a time.
-pub(super) fn over_http1(events: &[TapEvent], line_ends: LineEnds) -> Vec<Message> {
+pub(crate) fn over_http1(events: &[TapEvent], line_ends: LineEnds) -> Vec<Message> {
     let mut exchanges = Vec::new();
     let mut current = Message::default();
     let mut decoder = Decoder::new(Method::Other).with_line_ends(line_ends);
