@@ -134,7 +134,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &[UNMEASURED],
         exits: &[3],
-        says: "the server flooded the connection with useless HTTP/2 frames",
+        says: "the server flooded the connection with useless frames",
     },
     Fault {
         name: "floods with PING instead of answering",
@@ -147,7 +147,7 @@ pub const FAULTS: &[Fault] = &[
         flags: FLAGS,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "the server flooded the connection with useless HTTP/2 frames",
+        says: "the server flooded the connection with useless frames",
     },
     Fault {
         name: "answers in HTTP/1.1",
