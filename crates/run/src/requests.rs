@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Codings of a body that can be decoded for a check.
-const DECODED: [&str; 5] = ["gzip", "x-gzip", "deflate", "identity", ""];
+const DECODED: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity", ""];
 
 /// Prepares the requests of a job over HTTP.
 pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) -> Result<Requests, RunError> {
@@ -194,7 +194,7 @@ fn decodable(codings: &str) -> Result<(), RunError> {
                 "Accept-Encoding {unknown}: Paceline cannot decompress this encoding to check the body"
             );
             Err(RunError::usage(what)
-                .hint("use --accept-encoding gzip or deflate, or remove the check of the body"))
+                .hint("use --accept-encoding gzip, deflate, br or zstd, or remove the check of the body"))
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct RequestFlags {
     )]
     pub multipart: Vec<String>,
 
-    /// Accept compressed responses, such as gzip,deflate; checks apply to the decompressed body
+    /// Accept compressed responses: gzip, deflate, br, zstd; checks apply to the decompressed body
     #[arg(hide_short_help = true, long, value_name = "CODINGS", help_heading = "Requests")]
     pub accept_encoding: Option<String>,
 
