@@ -7,6 +7,7 @@ use crate::{Address, Nanos};
 use paceline_job::{JobError, Protocol};
 use paceline_stats::counted;
 use std::io;
+use std::net::SocketAddr;
 
 /// An error that prevents a run.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +20,16 @@ pub enum EngineError {
     Settings(&'static str),
     /// No connection could be made, or none was kept until the run could begin.
     #[error(
-        "cannot {} {address} ({})",
+        "cannot {} {address}{} ({})",
         if *.made > 0 { "keep a connection open to" } else { "connect to" },
+        others.iter().map(|other| format!(" or {other}")).collect::<String>(),
         counted(*.attempts, "attempt", "attempts")
     )]
     Unreachable {
         /// The target.
         address: Address,
+        /// Its other addresses, if connections are spread over several.
+        others: Vec<SocketAddr>,
         /// The version of HTTP that the connections were for.
         protocol: Protocol,
         /// The number of attempts that were begun, by all threads. Those still under way at the connect timeout count.
@@ -94,7 +98,8 @@ mod tests {
     fn unreachable(attempts: u64, made: u64) -> EngineError {
         let address = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 80)));
         let source = io::ErrorKind::TimedOut.into();
-        EngineError::Unreachable { address, protocol: Protocol::Http11, attempts, made, source }
+        let others = Vec::new();
+        EngineError::Unreachable { address, others, protocol: Protocol::Http11, attempts, made, source }
     }
 
     #[test]

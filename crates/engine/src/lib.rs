@@ -46,7 +46,9 @@ pub use error::EngineError;
 pub use grpc::{CallCheck, CallFault, CountedStatus};
 pub use hot::scheduled_in_window;
 pub use observer::{NoObserver, Observer, WorkerSecond};
-pub use outcome::{Carried, ConnectionCounts, ConnectionFailure, RunOutcome, Stall, ThreadOutcome};
+pub use outcome::{
+    AddressCounts, Carried, ConnectionCounts, ConnectionFailure, RunOutcome, Stall, ThreadOutcome,
+};
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
     Arrivals, Bound, Distribution, ExpectedValue, Job, LoadModel, Nanos, PaceKind, Rate, Shape, ShapeSegment,

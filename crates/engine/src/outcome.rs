@@ -224,15 +224,53 @@ pub struct ConnectionCounts {
     /// The median service time of each connection of an open loop with enough responses; the true one is within a ninth
     /// of the reported one.
     pub medians: Vec<Nanos>,
+    /// The same by address, in the order of the settings; empty if there is only one.
+    pub by_address: Vec<AddressCounts>,
+}
+
+/// The counts of the connections to one of several addresses.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AddressCounts {
+    /// Connections made in all.
+    pub made: u64,
+    /// Attempts to connect that failed.
+    pub failed_attempts: u64,
+    /// Requests of the window that were sent on the connections and have ended.
+    pub requests: u64,
+    /// Those that did not end as expected.
+    pub failed_requests: u64,
+    /// Failures of attempts and connections, with their numbers.
+    pub failures: Vec<(ConnectionFailure, u64)>,
+}
+
+impl AddressCounts {
+    /// Counts a failure.
+    pub(crate) fn note(&mut self, failure: ConnectionFailure, count: u64) {
+        add_failure(&mut self.failures, failure, count);
+    }
+
+    /// Adds the counts of another worker.
+    fn absorb(&mut self, other: AddressCounts) {
+        self.made += other.made;
+        self.failed_attempts += other.failed_attempts;
+        self.requests += other.requests;
+        self.failed_requests += other.failed_requests;
+        other.failures.into_iter().for_each(|(failure, count)| self.note(failure, count));
+    }
+}
+
+/// Adds a number of failures of one kind.
+fn add_failure(failures: &mut Vec<(ConnectionFailure, u64)>, failure: ConnectionFailure, count: u64) {
+    match failures.iter_mut().find(|(seen, _)| *seen == failure) {
+        Some((_, seen)) => *seen += count,
+        None => failures.push((failure, count)),
+    }
 }
 
 impl ConnectionCounts {
     /// Counts a failure.
     pub(crate) fn note(&mut self, failure: ConnectionFailure, count: u64) {
-        match self.failures.iter_mut().find(|(seen, _)| *seen == failure) {
-            Some((_, seen)) => *seen += count,
-            None => self.failures.push((failure, count)),
-        }
+        add_failure(&mut self.failures, failure, count);
     }
 
     /// Keeps the details of the first case of a failure.
@@ -275,6 +313,8 @@ impl ConnectionCounts {
         self.cookies_dropped += other.cookies_dropped;
         self.served.extend(other.served);
         self.medians.extend(other.medians);
+        self.by_address.resize_with(self.by_address.len().max(other.by_address.len()), AddressCounts::default);
+        self.by_address.iter_mut().zip(other.by_address).for_each(|(ours, theirs)| ours.absorb(theirs));
     }
 }
 

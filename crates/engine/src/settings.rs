@@ -4,7 +4,7 @@ use crate::script::Scripts;
 use crate::tls::TlsSettings;
 use crate::{Address, EngineError, Job, Nanos, PaceKind, Requests};
 use paceline_job::{LoaderShare, Protocol};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The pipelined requests of a connection are one piece of memory in each thread; a larger size is a mistake.
@@ -17,6 +17,8 @@ pub struct Settings {
     pub job: Job,
     /// The address that connections go to.
     pub address: Address,
+    /// The addresses that connections are spread over, the first of which is `address`; empty if all go to that.
+    pub spread: Arc<[SocketAddr]>,
     /// TLS, if it is used.
     pub tls: Option<Arc<TlsSettings>>,
     /// The requests of the job as bytes, and the checks of their responses.
@@ -44,6 +46,7 @@ impl Settings {
     pub fn new(job: Job, address: impl Into<Address>, requests: Arc<Requests>) -> Self {
         Self {
             address: address.into(),
+            spread: Arc::from([]),
             tls: None,
             requests,
             scripts: None,
@@ -132,10 +135,20 @@ impl Settings {
         (share.index + share.of * worker, share.of * self.threads)
     }
 
-    /// Whether every source address can reach the target.
+    /// The addresses that the connections of worker `k` are spread over; one if they are not.
+    pub(crate) fn addresses_of(&self, worker: u32) -> Vec<Address> {
+        match &*self.spread {
+            [] => vec![self.address_of(worker).clone()],
+            spread => spread.iter().copied().map(Address::Tcp).collect(),
+        }
+    }
+
+    /// Whether every source address can reach the target, or one of its addresses.
     fn sources_fit(&self) -> bool {
+        let reaches = |source: &IpAddr, target: &SocketAddr| source.is_ipv4() == target.is_ipv4();
         self.sources.iter().all(|source| match &self.address {
-            Address::Tcp(target) => source.is_ipv4() == target.is_ipv4(),
+            _ if !self.spread.is_empty() => self.spread.iter().any(|target| reaches(source, target)),
+            Address::Tcp(target) => reaches(source, target),
             Address::Unix(_) => false,
         })
     }

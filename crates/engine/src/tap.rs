@@ -104,6 +104,10 @@ impl<T: Transport> Transport for Tap<'_, T> {
     const HAS_DATAGRAMS: bool = T::HAS_DATAGRAMS;
     const NOTES_STREAMS: bool = T::HAS_DATAGRAMS;
 
+    fn aim(&mut self, slot: Slot, address: u16) {
+        self.inner.aim(slot, address);
+    }
+
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         (self.began, self.is_made) = (KernelClock.now(), false);
         self.note(self.began, TapEventKind::Connecting);

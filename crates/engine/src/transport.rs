@@ -67,6 +67,9 @@ pub trait Transport {
     /// Whether it notes the streams that it carries encrypted ([`Transport::note_stream`]).
     const NOTES_STREAMS: bool = false;
 
+    /// Sets which of the target's addresses ([`crate::Settings::spread`]) the next attempts of a slot go to.
+    fn aim(&mut self, _slot: Slot, _address: u16) {}
+
     /// Starts to connect a slot that is closed.
     ///
     /// # Errors

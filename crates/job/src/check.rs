@@ -118,6 +118,12 @@ pub enum JobProblem {
         "--proxy cannot be combined with --unix-socket, --resolve or --connect-to: the proxy opens the connections"
     )]
     ProxyWithAddress,
+    /// Connections to a unix socket or a proxy have one destination.
+    #[error("--spread cannot be combined with {with}: connections have one destination there")]
+    SpreadWith {
+        /// The setting that it excludes.
+        with: &'static str,
+    },
     /// A proxy cannot carry HTTP/2 without TLS.
     #[error("--proxy cannot be combined with --http 2 for an http:// URL: use https://, or HTTP/1.1")]
     ProxyWithHttp2,
@@ -215,6 +221,7 @@ impl Job {
         .into_iter()
         .filter_map(|(is_wrong, problem)| is_wrong.then_some(problem))
         .collect();
+        problems.extend(self.spread_problem());
         problems.extend(self.http3_problem());
         problems.extend(self.users_problem());
         problems.extend(self.stream_problem());
@@ -224,6 +231,13 @@ impl Job {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
         if problems.is_empty() { Ok(()) } else { Err(JobError(problems)) }
+    }
+
+    /// The first setting that leaves no addresses to spread connections over.
+    fn spread_problem(&self) -> Option<JobProblem> {
+        let excluded = [(self.unix_socket.is_some(), "--unix-socket"), (self.proxy.is_some(), "--proxy")];
+        let (_, with) = excluded.into_iter().find(|(is_set, _)| *is_set && self.spread)?;
+        Some(JobProblem::SpreadWith { with })
     }
 
     /// The first setting that excludes HTTP/3.

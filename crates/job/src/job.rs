@@ -25,6 +25,9 @@ pub struct Job {
     /// Addresses to use for a host and port instead of resolving the name: `HOST:PORT:ADDR[,ADDR]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resolve: Vec<String>,
+    /// Whether connections are spread over all addresses of the host, instead of the first that accepts one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub spread: bool,
     /// Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; an empty part matches any value, or
     /// keeps the URL's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +135,7 @@ impl Default for Job {
             url: localhost(),
             unix_socket: None,
             resolve: Vec::new(),
+            spread: false,
             connect_to: None,
             proxy: None,
             ip_version: None,

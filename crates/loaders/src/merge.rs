@@ -7,8 +7,8 @@ use crate::{LoaderPart, LoadersError, Overlap};
 use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
-    BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader, Phase, Phases, Rates,
-    RecordError, RequestPart, Run, Segment, Served, SessionPart, Span, Throttling,
+    AddressConnections, BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader,
+    Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served, SessionPart, Span, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -250,7 +250,25 @@ fn connections(each: &[Connections]) -> Connections {
         compressed_unasked: each.iter().any(|one| one.compressed_unasked),
         served: spread(|one| one.served),
         service_time_ns_p50: spread(|one| one.service_time_ns_p50),
+        by_address: by_address(each),
     }
+}
+
+/// The connections of all loaders to each address, in the order in which the first of them names it.
+fn by_address(each: &[Connections]) -> Vec<AddressConnections> {
+    let mut sums: Vec<AddressConnections> = Vec::new();
+    for one in each.iter().flat_map(|one| &one.by_address) {
+        let Some(sum) = sums.iter_mut().find(|sum| sum.address == one.address) else {
+            sums.push(one.clone());
+            continue;
+        };
+        sum.made += one.made;
+        sum.failed_attempts += one.failed_attempts;
+        sum.requests += one.requests;
+        sum.not_ok += one.not_ok;
+        sum.commonest_failure = sum.commonest_failure.take().or_else(|| one.commonest_failure.clone());
+    }
+    sums
 }
 
 /// The total cost of all loaders; its utilisation is that of the busiest. The cores of the machines are in each

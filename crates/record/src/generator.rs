@@ -72,6 +72,27 @@ pub struct Connections {
     /// least 16 responses.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub service_time_ns_p50: Option<Served>,
+    /// What became of the connections to each address of the target, if they were spread over several.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub by_address: Vec<AddressConnections>,
+}
+
+/// The connections to one of several addresses of the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressConnections {
+    /// The address and port.
+    pub address: String,
+    /// Connections that were made, in the whole run.
+    pub made: u64,
+    /// Attempts to connect that failed, in the whole run.
+    pub failed_attempts: u64,
+    /// Requests of the window that were sent on its connections and have ended.
+    pub requests: u64,
+    /// Those that failed: no response, or another one than expected.
+    pub not_ok: u64,
+    /// The most frequent reason of a failed attempt or broken connection, as text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub commonest_failure: Option<String>,
 }
 
 /// The distribution over connections: one number for each connection.

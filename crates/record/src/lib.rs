@@ -42,8 +42,8 @@ pub use database::{
 };
 pub use error::RecordError;
 pub use generator::{
-    ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection, Loader, NetworkUse,
-    Served, Throttling,
+    AddressConnections, ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection, Loader,
+    NetworkUse, Served, Throttling,
 };
 pub use id::{Id, InvalidId};
 pub use limit::{Limit, LimitKind};

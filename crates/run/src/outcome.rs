@@ -14,13 +14,14 @@ use crate::sessions;
 use crate::{PhaseEventWriter, Prepared, RunError, wall_clock};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    Address, ConnectionCounts, ConnectionFailure, Ending, Nanos, Phase as EnginePhase, PhaseTimes,
-    RunOutcome, RunStart, SPIN_BEFORE, StopFlag, Tally, TallyCounts as EngineCounts,
+    Address, AddressCounts, ConnectionCounts, ConnectionFailure, Ending, Nanos, Phase as EnginePhase,
+    PhaseTimes, RunOutcome, RunStart, SPIN_BEFORE, Settings, StopFlag, Tally, TallyCounts as EngineCounts,
 };
 use paceline_job::Job;
 use paceline_record as record;
 use paceline_record::{Block, Run};
 use std::iter::Sum;
+use std::net::SocketAddr;
 
 /// How a run in progress is observed.
 #[derive(Default)]
@@ -105,7 +106,7 @@ fn record(
         stopped: outcome.stopped,
         not_ok_share_allowed: None,
         connections: connections(
-            job,
+            settings,
             &outcome.connections,
             outcome.tls.as_ref(),
             health.listen_overflows().filter(|_| is_here(&settings.address)),
@@ -187,12 +188,20 @@ fn phases(spans: &PhaseTimes) -> record::Phases {
 }
 
 fn connections(
-    job: &Job,
+    settings: &Settings,
     counts: &ConnectionCounts,
     tls: Option<&TlsOutcome>,
     listen_overflows: Option<u64>,
 ) -> record::Connections {
-    let commonest = counts.failures.iter().max_by_key(|(_, count)| *count);
+    let job = &settings.job;
+    let of_address = |(address, of_it): (&SocketAddr, &AddressCounts)| record::AddressConnections {
+        address: address.to_string(),
+        made: of_it.made,
+        failed_attempts: of_it.failed_attempts,
+        requests: of_it.requests,
+        not_ok: of_it.failed_requests,
+        commonest_failure: commonest(&of_it.failures, counts, tls),
+    };
     record::Connections {
         asked: job.connections.into(),
         had: counts.had,
@@ -208,15 +217,24 @@ fn connections(
         listen_overflows,
         heads_too_long: sum_of(counts, |failure| failure == ConnectionFailure::HeadTooLong),
         cookies_dropped: counts.cookies_dropped,
-        commonest_failure: commonest.map(|(failure, count)| {
-            let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-            format!("{}, {times}", in_full(*failure, counts, tls))
-        }),
+        commonest_failure: commonest(&counts.failures, counts, tls),
         streams_allowed: counts.stream_limit,
         compressed_unasked: counts.saw_compressed && !accepts_compressed(job),
         served: spread(counts.served.clone()),
         service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
+        by_address: settings.spread.iter().zip(&counts.by_address).map(of_address).collect(),
     }
+}
+
+/// The most frequent failure, with its number.
+fn commonest(
+    failures: &[(ConnectionFailure, u64)],
+    counts: &ConnectionCounts,
+    tls: Option<&TlsOutcome>,
+) -> Option<String> {
+    let (failure, count) = failures.iter().max_by_key(|(_, count)| *count)?;
+    let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+    Some(format!("{}, {times}", in_full(*failure, counts, tls)))
 }
 
 /// Whether the target is on this machine.

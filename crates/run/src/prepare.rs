@@ -71,13 +71,14 @@ impl Prepared {
         let mut prepared = Self {
             settings: Settings {
                 address: destination.address.clone(),
+                spread: Arc::clone(&destination.spread),
                 tls: destination.tls.clone(),
                 requests,
                 scripts: None,
                 thread_addresses: Arc::from([]),
                 threads: thread_count,
                 pace: pace(&job, thread_count, &cores),
-                sources: sources(local, &destination.address, job.connections),
+                sources: sources(local, &destination.addresses(), job.connections),
                 own_descriptors: threads.is_some(),
                 seed: job.seed.unwrap_or_else(random_seed),
                 job,
@@ -106,7 +107,7 @@ impl Prepared {
     pub fn watch_server(&mut self, pids: &[u32]) -> Result<(), RunError> {
         let front = match pids {
             [] if self.settings.job.proxy.is_some() => None,
-            [] => ServerWatch::of_address(&self.settings.address),
+            [] => self.destination.addresses().iter().find_map(ServerWatch::of_address),
             pids => Some(ServerWatch::of_processes(pids)?),
         };
         self.server = front.map(ServerChain::from_front);

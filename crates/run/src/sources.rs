@@ -22,18 +22,26 @@ pub(crate) fn asked_sources(asked: Option<&str>) -> Result<Vec<IpAddr>, RunError
         .concat())
 }
 
-/// The addresses to spread connections over: the requested ones that can reach the target; empty if one is enough.
-pub(crate) fn sources(asked: Vec<IpAddr>, target: &Address, connections: u32) -> Arc<[IpAddr]> {
-    let Address::Tcp(target) = target else { return Arc::from([]) };
+/// The addresses to spread connections over: the requested ones that can reach one of the targets; empty if one is enough.
+pub(crate) fn sources(asked: Vec<IpAddr>, targets: &[Address], connections: u32) -> Arc<[IpAddr]> {
+    let ip = |target: &Address| match target {
+        Address::Tcp(target) => Some(target.ip()),
+        Address::Unix(_) => None,
+    };
+    let targets: Vec<IpAddr> = targets.iter().filter_map(ip).collect();
     if !asked.is_empty() {
-        return asked.into_iter().filter(|source| source.is_ipv4() == target.is_ipv4()).collect();
+        let reaches_one = |source: &IpAddr| targets.iter().any(|target| source.is_ipv4() == target.is_ipv4());
+        return asked.into_iter().filter(reaches_one).collect();
     }
-    if connections <= CONNECTIONS_PER_SOURCE || !target.is_ipv4() || !target.ip().is_loopback() {
+    let connections_of_each = connections / (targets.len() as u32).max(1);
+    let are_here =
+        !targets.is_empty() && targets.iter().all(|target| target.is_ipv4() && target.is_loopback());
+    if connections_of_each <= CONNECTIONS_PER_SOURCE || !are_here {
         return Arc::from([]);
     }
     // Every address of 127.0.0.0/8 belongs to this machine.
     let first = u32::from(Ipv4Addr::LOCALHOST);
-    (1..=connections.div_ceil(CONNECTIONS_PER_SOURCE))
+    (1..=connections_of_each.div_ceil(CONNECTIONS_PER_SOURCE))
         .map(|n| IpAddr::V4(Ipv4Addr::from(first + n)))
         .collect()
 }
@@ -71,7 +79,7 @@ mod tests {
     fn texts(asked: Option<&str>, target: &str, connections: u32) -> Vec<String> {
         let target = Address::Tcp(target.parse().unwrap());
         let asked = asked_sources(asked).unwrap();
-        sources(asked, &target, connections).iter().map(ToString::to_string).collect()
+        sources(asked, &[target], connections).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -94,6 +102,9 @@ mod tests {
         assert_eq!(texts(None, "127.0.0.1:80", 28_001), ["127.0.0.2", "127.0.0.3", "127.0.0.4"]);
         assert!(texts(None, "192.0.2.1:80", 50_000).is_empty());
         let socket = Address::from(std::path::Path::new("/run/a.sock"));
-        assert!(sources(Vec::new(), &socket, 50_000).is_empty(), "there are no ports to run out of");
+        assert!(sources(Vec::new(), &[socket], 50_000).is_empty(), "there are no ports to run out of");
+        let two = ["127.0.0.1:80", "127.0.0.9:80"].map(|target| Address::Tcp(target.parse().unwrap()));
+        assert!(sources(Vec::new(), &two, 28_000).is_empty(), "each target has half of the connections");
+        assert_eq!(sources(Vec::new(), &two, 28_002).len(), 2);
     }
 }

@@ -18,6 +18,7 @@ mod exchange;
 mod inspect;
 mod streams;
 
+mod addresses;
 mod blocks;
 mod fairness;
 mod record;

@@ -5,6 +5,7 @@
 //!
 //! Over 600 lines: all of it acts on one state.
 
+use super::addresses::AddressSpread;
 use super::blocks::BlockIndex;
 use super::exchange::{Exchange, ExchangeIndex, Exchanges, SetAside, SetAsideReason, WaitingStep};
 use super::fairness::Medians;
@@ -106,6 +107,8 @@ pub struct Tracker<'a> {
     inspectors: Box<[Inspector]>,
     /// Requests of the window that each connection served.
     served: Vec<u64>,
+    /// The addresses that connections are spread over; empty if there is one.
+    addresses: AddressSpread,
     /// Service times by connection, in an open loop.
     medians: Medians,
     /// When connecting began, by connection, if that is part of the time of every request: in a closed loop without
@@ -148,6 +151,7 @@ impl<'a> Tracker<'a> {
             streams: Streams::new(&settings.requests, connections, places),
             inspectors: settings.requests.kinds().iter().map(|kind| Inspector::new(&kind.check)).collect(),
             served: vec![0; connections as usize],
+            addresses: AddressSpread::new(settings, worker, connections),
             medians: if open { Medians::new(connections) } else { Medians::default() },
             connect_began: vec![Nanos::ZERO; if connects_for_each { connections as usize } else { 0 }],
             kernel_received: None,
@@ -393,8 +397,9 @@ impl<'a> Tracker<'a> {
         let is_ok = response.ending == Ending::Ok;
         if self.recorder.is_windows(exchange.block) {
             self.served[slot as usize] += u64::from(count);
-            if is_ok {
-                self.medians.record(slot, now.since(exchange.actual), count);
+            match is_ok {
+                true => self.medians.record(slot, now.since(exchange.actual), count),
+                false => self.addresses.answered_wrong(slot, count),
             }
         }
         if is_ok {
@@ -463,6 +468,9 @@ impl<'a> Tracker<'a> {
         self.streams.discard(slot, place);
         let Some(exchange) = self.exchanges.end(slot, place) else { return };
         self.recorder.abandoned(&exchange, ending, now);
+        if self.recorder.is_windows(exchange.block) {
+            self.addresses.unanswered(slot);
+        }
         if ending == Ending::TimedOut {
             self.connected_and_served(slot, &exchange, now);
         }
@@ -660,6 +668,16 @@ impl<'a> Tracker<'a> {
         }
     }
 
+    /// The addresses that connections are spread over, to choose one and to note what became of it.
+    pub(super) fn addresses_mut(&mut self) -> &mut AddressSpread {
+        &mut self.addresses
+    }
+
+    /// A connection was closed.
+    pub(super) fn connection_closed(&mut self, slot: Slot, failure: Option<ConnectionFailure>) {
+        self.addresses.closed(slot, self.served[slot as usize], failure);
+    }
+
     /// Sets the time when the kernel received the bytes that were read, if timestamps are enabled.
     #[inline]
     pub(super) fn set_kernel_received(&mut self, at: Option<Nanos>) {
@@ -689,6 +707,7 @@ impl<'a> Tracker<'a> {
     /// Returns the first wrong body of each kind of request. Adds all other results to the connections: requests served
     /// and median service time of each, requests handed back, and failures.
     pub(super) fn finish(self, connections: &mut ConnectionCounts) -> Vec<Option<WrongBody>> {
+        connections.by_address = self.addresses.into_counts(&self.served);
         connections.served = self.served;
         connections.medians = self.medians.into_medians();
         connections.handed_back = self.returned;

@@ -314,6 +314,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let detailed = self.traffic.tls_outcome().map(|tls| failure.with_details(tls));
         EngineError::Unreachable {
             address: self.settings.address.clone(),
+            others: self.settings.spread.iter().skip(1).copied().collect(),
             protocol: self.settings.job.protocol,
             attempts: pool.attempts(),
             // Those that were made after the connect timeout are not lost.

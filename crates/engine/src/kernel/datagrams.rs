@@ -59,6 +59,10 @@ impl Datagrams {
 impl Transport for Datagrams {
     const HAS_DATAGRAMS: bool = true;
 
+    fn aim(&mut self, slot: Slot, address: u16) {
+        self.inner.aim(slot, address);
+    }
+
     /// UDP has no handshake.
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let progress = self.inner.connect(slot)?;

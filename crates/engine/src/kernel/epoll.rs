@@ -7,11 +7,12 @@
 use super::address::RawAddress;
 use super::socket::{KernelSocket, SocketKind, check};
 use super::timestamps::ReceiveTimestamps;
-use crate::{EngineError, IoProgress, Nanos, Readiness, Settings, Slot, Timestamps, Transport, WaitLimit};
+use crate::{
+    Address, EngineError, IoProgress, Nanos, Readiness, Settings, Slot, Timestamps, Transport, WaitLimit,
+};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 
 /// The number of events fetched at a time. More make the last of a batch wait for the first; fewer cost more system
 /// calls.
@@ -21,16 +22,38 @@ const INTEREST: u32 = (libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc:
 /// The events that report that the peer has closed.
 const HANGUP: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
+/// An address to connect to.
+#[derive(Debug)]
+struct Peer {
+    address: RawAddress,
+    /// Local addresses of the same family over which the connections of all workers are distributed.
+    sources: Box<[IpAddr]>,
+}
+
+impl Peer {
+    fn new(address: &Address, sources: &[IpAddr]) -> Self {
+        let reaches = |source: &&IpAddr| match address {
+            Address::Tcp(address) => source.is_ipv4() == address.is_ipv4(),
+            Address::Unix(_) => false,
+        };
+        Self {
+            address: RawAddress::from_address(address),
+            sources: sources.iter().filter(reaches).copied().collect(),
+        }
+    }
+}
+
 /// The sockets of one worker behind one epoll.
 #[derive(Debug)]
 pub struct Epoll {
     epoll: OwnedFd,
-    peer: RawAddress,
+    /// The address of the target, or several.
+    peers: Box<[Peer]>,
+    /// Which of several each slot connects to; empty if there is one.
+    aims: Vec<u16>,
     kind: SocketKind,
     sockets: Vec<Option<KernelSocket>>,
     events: Vec<libc::epoll_event>,
-    /// Local addresses over which the connections of all workers are distributed.
-    sources: Arc<[IpAddr]>,
     /// The number of the worker, from 0.
     worker: usize,
     /// The number of workers.
@@ -58,13 +81,15 @@ impl Epoll {
         // SAFETY: `raw` was just opened and is not shared.
         let epoll = unsafe { OwnedFd::from_raw_fd(raw) };
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        let addresses = settings.addresses_of(worker);
+        let peers: Box<[_]> = addresses.iter().map(|address| Peer::new(address, &settings.sources)).collect();
         Ok(Self {
             epoll,
-            peer: RawAddress::from_address(settings.address_of(worker)),
+            aims: vec![0; if peers.len() > 1 { settings.connections_of(worker) as usize } else { 0 }],
+            peers,
             kind,
             sockets: (0..settings.connections_of(worker)).map(|_| None).collect(),
             events,
-            sources: Arc::clone(&settings.sources),
             worker: worker as usize,
             workers: settings.threads as usize,
             stamps: (settings.job.timestamps == Timestamps::Kernel).then(ReceiveTimestamps::default),
@@ -85,11 +110,17 @@ impl Epoll {
         Ok((socket, self.stamps.as_mut()))
     }
 
-    /// The local address of a slot, if addresses were given: cyclically over the connections of all workers, which were
-    /// distributed to them one by one.
+    /// The address that a slot connects to.
+    fn peer(&self, slot: Slot) -> &Peer {
+        &self.peers[self.aims.get(slot as usize).map_or(0, |aim| usize::from(*aim))]
+    }
+
+    /// The local address of a slot, if addresses were given: cyclically over the connections of all workers to one address
+    /// of the target; connections were distributed to the workers one by one.
     fn source(&self, slot: Slot) -> Option<IpAddr> {
-        let connection = slot as usize * self.workers + self.worker;
-        self.sources.get(connection % self.sources.len().max(1)).copied()
+        let connection = (slot as usize * self.workers + self.worker) / self.peers.len();
+        let sources = &self.peer(slot).sources;
+        sources.get(connection % sources.len().max(1)).copied()
     }
 
     fn register(&self, slot: Slot, socket: &KernelSocket) -> io::Result<()> {
@@ -136,8 +167,15 @@ impl Epoll {
 }
 
 impl Transport for Epoll {
+    fn aim(&mut self, slot: Slot, address: u16) {
+        if let Some(aim) = self.aims.get_mut(slot as usize) {
+            *aim = address;
+        }
+    }
+
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
-        let socket = KernelSocket::open(&self.peer, self.kind)?;
+        let peer = &self.peer(slot).address;
+        let socket = KernelSocket::open(peer, self.kind)?;
         if let Some(source) = self.source(slot) {
             socket.bind(source)?;
         }
@@ -146,7 +184,7 @@ impl Transport for Epoll {
         }
         // Registered before it connects: the event of a handshake that completes at once is not missed.
         self.register(slot, &socket)?;
-        let progress = socket.connect(&self.peer)?;
+        let progress = socket.connect(peer)?;
         self.sockets[slot as usize] = Some(socket);
         Ok(progress)
     }

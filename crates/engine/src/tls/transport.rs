@@ -217,6 +217,10 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
 }
 
 impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
+    fn aim(&mut self, slot: Slot, address: u16) {
+        self.inner.aim(slot, address);
+    }
+
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         match self.inner.connect(slot)? {
             IoProgress::Done => self.begin(slot),

@@ -349,6 +349,59 @@ fn the_first_address_that_accepts_is_used() {
 }
 
 #[test]
+fn connections_are_spread_over_all_addresses() {
+    let port = plain(&Seen::default());
+    let url = format!("http://name.test:{port}/");
+    // The server listens on the last address only.
+    let resolve = format!("name.test:{port}:127.0.0.2,127.0.0.3,127.0.0.1");
+    let run = record(&url, &["--spread", "--resolve", &resolve]);
+    let by_address = run["connections"]["by_address"].as_array().unwrap();
+    let of = |key: &str| by_address.iter().map(|of| of[key].as_u64().unwrap()).collect::<Vec<_>>();
+    let addresses: Vec<_> = by_address.iter().map(|of| of["address"].as_str().unwrap()).collect();
+    assert_eq!(addresses, [2, 3, 1].map(|last| format!("127.0.0.{last}:{port}")));
+    let (made, refused) = (of("made"), of("failed_attempts"));
+    assert_eq!((made, refused, of("requests")), (vec![0, 0, 2], vec![1, 2, 0], vec![0, 0, 400]));
+    assert!(by_address[1]["commonest_failure"].as_str().unwrap().contains("refused"), "{by_address:?}");
+    let text = paceline(&url, &["--spread", "--resolve", &resolve, "--format", "text"], None).stdout;
+    let text = String::from_utf8(text).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = format!(
+        "127.0.0.2:{port} 0 connections, 0 requests, 1 attempt to connect failed: Connection refused"
+    );
+    assert!(text.contains(&named), "{text}");
+}
+
+#[test]
+fn connections_without_keep_alive_go_to_each_address_in_turn() {
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || converse(stream, &Seen::default()));
+        }
+    });
+    let resolve = format!("*:{port}:127.0.0.1,127.0.0.2,127.0.0.3");
+    let url = format!("http://name.test:{port}/");
+    let run = record(&url, &["-t", "2", "--spread", "--no-keepalive", "--resolve", &resolve]);
+    let by_address = run["connections"]["by_address"].as_array().unwrap();
+    let requests: Vec<_> = by_address.iter().map(|of| of["requests"].as_u64().unwrap()).collect();
+    assert_eq!(requests.iter().sum::<u64>(), 400);
+    assert!(requests.iter().all(|requests| (120..150).contains(requests)), "{requests:?}");
+}
+
+#[test]
+fn every_address_that_refuses_is_reported() {
+    let port = closed_port().port();
+    let url = format!("http://a.test:{port}/");
+    let resolve = format!("a.test:{port}:127.0.0.1,127.0.0.2");
+    let (status, reported) = complaint(&url, &["--spread", "--resolve", &resolve]);
+    assert_eq!(status, Some(3), "{reported}");
+    assert!(reported.contains(&format!("127.0.0.1:{port} or 127.0.0.2:{port}")), "{reported}");
+    let (status, reported) = complaint(&url, &["--spread", "--unix-socket", "/s"]);
+    assert_eq!(status, Some(2), "{reported}");
+    assert!(reported.contains("--spread cannot be combined with --unix-socket"), "{reported}");
+}
+
+#[test]
 fn either_family_can_be_chosen() {
     let seen = Seen::default();
     let port = plain(&seen);

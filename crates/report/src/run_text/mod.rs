@@ -21,7 +21,7 @@ use crate::row::rate_is_minimum;
 use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
-use paceline_record::{Distribution, Loop, LoopKind, Run, ServerUse, Shape, Verdict};
+use paceline_record::{AddressConnections, Distribution, Loop, LoopKind, Run, ServerUse, Shape, Verdict};
 use paceline_stats::plural;
 use quantity::{bytes, count, counted, nanos, not_ok, seconds};
 
@@ -253,6 +253,7 @@ fn outcomes(run: &Run, style: Style) -> String {
 fn facts_of(run: &Run, style: Style) -> String {
     let reported = [
         ("address", address(run)),
+        ("addresses", addresses(run)),
         ("TLS", tls(run)),
         ("connections", connections(run)),
         ("fairness", fairness(run, style)),
@@ -271,6 +272,22 @@ fn address(run: &Run) -> String {
     }
     let tried = run.target.tried.iter().map(|tried| format!("{}: {}", tried.address, tried.failure));
     format!("{}; could not connect to: {}", run.target.address, tried.collect::<Vec<_>>().join("; "))
+}
+
+/// The share of each address, if connections were spread over several.
+fn addresses(run: &Run) -> String {
+    let share = |of: &AddressConnections| {
+        let made = counted(of.made as f64, "connection");
+        let requests = counted(of.requests as f64, "request");
+        let failed = if of.not_ok > 0 { format!(" ({} failed)", count(of.not_ok as f64)) } else { String::new() };
+        let refused = match of.failed_attempts {
+            0 => String::new(),
+            number => format!(", {} to connect failed", counted(number as f64, "attempt")),
+        };
+        let reason = of.commonest_failure.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        format!("{} {made}, {requests}{failed}{refused}{reason}", of.address)
+    };
+    run.connections.by_address.iter().map(share).collect::<Vec<_>>().join("; ")
 }
 
 /// The negotiated TLS parameters, and the number of handshakes.

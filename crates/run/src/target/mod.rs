@@ -11,7 +11,7 @@ use paceline_engine::Address;
 use paceline_engine::tls::TlsSettings;
 use paceline_job::{Job, Protocol};
 use paceline_record::Tried;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// The address to connect to, and TLS.
@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub(crate) struct Destination {
     /// The address.
     pub address: Address,
+    /// The addresses that connections are spread over, `address` first; empty if all go to that.
+    pub spread: Arc<[SocketAddr]>,
     /// Other addresses of the name that did not accept a connection.
     pub tried: Vec<Tried>,
     /// TLS, for an https, wss or grpcs URL.
@@ -36,18 +38,35 @@ impl Destination {
             true => Some(Arc::new(tls::settings(job, inputs)?)),
         };
         let tls_name = tls.as_ref().map_or_else(String::new, |_| tls::name_of(job).to_owned());
-        let (address, tried) = match &job.unix_socket {
-            Some(path) => (Address::from(path.as_path()), Vec::new()),
-            None => {
+        let found = |address: Address, spread: &[SocketAddr], tried| Self {
+            address,
+            spread: spread.into(),
+            tried,
+            tls,
+            tls_name,
+        };
+        if let Some(path) = &job.unix_socket {
+            return Ok(found(path.as_path().into(), &[], Vec::new()));
+        }
+        let candidates = addresses::candidates(job, sources)?;
+        match candidates.as_slice() {
+            [first, _, ..] if job.spread => Ok(found((*first).into(), &candidates, Vec::new())),
+            candidates => {
                 let host = &job.proxy.as_ref().map_or(&job.url, |proxy| &proxy.url).host;
-                let candidates = addresses::candidates(job, sources)?;
                 let attempt = if job.protocol == Protocol::Http3 { race::over_quic } else { race::over_tcp };
                 let limit = job.connect_timeout.into();
-                let (address, tried) = race::first_to_accept(host, &candidates, attempt, limit)?;
-                (address.into(), tried)
+                let (address, tried) = race::first_to_accept(host, candidates, attempt, limit)?;
+                Ok(found(address.into(), &[], tried))
             }
-        };
-        Ok(Self { address, tried, tls, tls_name })
+        }
+    }
+
+    /// All addresses that connections go to.
+    pub(crate) fn addresses(&self) -> Vec<Address> {
+        match &*self.spread {
+            [] => vec![self.address.clone()],
+            spread => spread.iter().copied().map(Address::Tcp).collect(),
+        }
     }
 }
 

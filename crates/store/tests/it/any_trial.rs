@@ -156,7 +156,7 @@ prop_compose! {
             Connections {
                 asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, ended_after_cancels: closed, listen_overflows: None, cookies_dropped: closed,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
-                service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }),
+                service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }), by_address: Vec::new(),
             },
         )
     }

@@ -40,6 +40,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     fn start_connecting(&mut self, slot: Slot, now: Nanos) {
         self.pool.connect(slot, now);
+        if let Some(address) = self.tracker.addresses_mut().choose(slot) {
+            self.transport.aim(slot, address);
+        }
         match self.transport.connect(slot) {
             Ok(IoProgress::Pending) => self.limit_attempt(slot, now),
             Ok(IoProgress::Done) => self.open(slot, now),
@@ -61,6 +64,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// This is not a failure: over TCP the handshake would wait.
     fn queue_outside(&mut self, slot: Slot, now: Nanos) {
         self.pool.attempt_ended(slot);
+        self.tracker.addresses_mut().attempt_ended(slot, None);
         self.transport.close(slot);
         self.timers.set(now + Pool::shortest_pause(), slot, TimerKind::Reconnect);
     }
@@ -91,6 +95,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let now = self.clock.now();
         let since = self.pool.free_at(slot);
         self.pool.opened(slot, now);
+        self.tracker.addresses_mut().made(slot);
         let began = self.transport.handshake_began(slot).or(self.protocol.handshake_began(slot));
         let took = began.unwrap_or(now).since(since);
         self.tracker.recorder().connected(took, began.map(|began| now.since(began)), now);
@@ -107,6 +112,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let began = self.pool.free_at(slot);
         self.pool.attempt_ended(slot);
         self.pool.attempt_failed(failure);
+        self.tracker.addresses_mut().attempt_ended(slot, Some(failure));
         if greeted {
             self.protocol.say_goodbye(slot, now, &mut self.transport);
         }
@@ -178,6 +184,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.last_progress = now;
         self.abandon_all(slot, Ending::IoFailed, now);
         let rested = self.pool.closed(slot, by).unwrap_or(now);
+        self.tracker.connection_closed(slot, failure);
         self.protocol.close(slot);
         match failure {
             Some(failure) => {

@@ -16,6 +16,10 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR,...")]
     resolve: Vec<String>,
 
+    /// Spread connections over all addresses of the host, in turn [default: the first that accepts one]
+    #[arg(hide_short_help = true, long)]
+    spread: bool,
+
     /// Connect to TO, HOST2:PORT2, instead of HOST:PORT; path and Host header still come from the URL
     ///
     /// An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443.
@@ -117,6 +121,7 @@ impl TargetFlags {
         if !resolve.is_empty() {
             job.resolve.clone_from(resolve);
         }
+        job.spread |= self.spread;
         if self.connect_to.is_some() {
             job.connect_to.clone_from(&self.connect_to);
         }
