@@ -5,11 +5,12 @@
 use crate::CatalogueError;
 use crate::document::Document;
 use paceline_job::{
-    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, GrpcCode, Headers, Nanos, RequestSpec,
-    StreamFormat, StreamSpec, Think, check_pointer, hexadecimal, parse_duration,
+    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, GrpcCode, Headers, MAX_CHUNK_BYTES,
+    Nanos, RequestSpec, StreamFormat, StreamSpec, Think, check_pointer, hexadecimal, parse_duration,
 };
 use regex::bytes::Regex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
@@ -91,6 +92,9 @@ struct WireRequest {
     headers: BTreeMap<Spanned<String>, String>,
     body: Option<String>,
     body_file: Option<Spanned<String>>,
+    chunk_bytes: Option<Spanned<i64>>,
+    #[serde(default)]
+    expect_continue: bool,
     #[serde(default)]
     literal: bool,
     expect_status: Option<Spanned<i64>>,
@@ -149,6 +153,8 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
         path: wire.path.clone(),
         headers: Headers(headers.into_iter().map(|(name, value)| (name.into_inner(), value)).collect()),
         body,
+        chunk_bytes: chunk_bytes_of(wire.chunk_bytes.as_ref(), document)?,
+        expect_continue: wire.expect_continue,
         folder: document.path.parent().map(Into::into),
         literal: wire.literal,
         expect_status: status_of(wire.expect_status.as_ref(), document)?,
@@ -169,6 +175,22 @@ fn weight_of(weight: Option<&Spanned<i64>>, document: &Document) -> Result<u32, 
         _ => {
             let problem = format!("weight {} is not a whole number from 1 to {MAX_WEIGHT}", weight.get_ref());
             Err(document.complain(Some(weight.span().start), problem))
+        }
+    }
+}
+
+fn chunk_bytes_of(
+    size: Option<&Spanned<i64>>,
+    document: &Document,
+) -> Result<Option<NonZeroU32>, CatalogueError> {
+    let Some(size) = size else { return Ok(None) };
+    let number = u32::try_from(*size.get_ref()).ok().filter(|size| *size <= MAX_CHUNK_BYTES);
+    match number.and_then(NonZeroU32::new) {
+        Some(number) => Ok(Some(number)),
+        None => {
+            let problem =
+                format!("chunk_bytes {} is not a number from 1 to {MAX_CHUNK_BYTES}", size.get_ref());
+            Err(document.complain(Some(size.span().start), problem))
         }
     }
 }

@@ -47,7 +47,8 @@ pub use grpc::{CallCheck, CallFault, CountedStatus};
 pub use hot::scheduled_in_window;
 pub use observer::{NoObserver, Observer, WorkerSecond};
 pub use outcome::{
-    AddressCounts, Carried, ConnectionCounts, ConnectionFailure, RunOutcome, Stall, ThreadOutcome,
+    AddressCounts, Carried, ConnectionCounts, ConnectionFailure, ContinueCounts, RunOutcome, Stall,
+    ThreadOutcome,
 };
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
@@ -56,7 +57,7 @@ pub use paceline_job::{
 };
 pub use profile::due_between;
 pub use random::Random;
-pub use requests::{RequestKind, Requests, UpgradeRequest};
+pub use requests::{RequestKind, Requests, UpgradeRequest, Upload};
 pub use run::{RunStart, StopFlag, run, run_when};
 pub use settings::Settings;
 pub(crate) use tally::Sums;

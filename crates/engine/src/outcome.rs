@@ -259,6 +259,29 @@ impl AddressCounts {
     }
 }
 
+/// How the waits of request bodies for 100 Continue have ended, for requests of the window.
+#[derive(Clone, Debug, Default)]
+pub struct ContinueCounts {
+    /// 100 Continue came.
+    pub continued: u64,
+    /// A final status came: the body was not sent.
+    pub answered: u64,
+    /// Nothing came within the limit: the body was sent then.
+    pub silent: u64,
+    /// The time from the actual send to 100 Continue, of those that got it.
+    pub waits: Histogram,
+}
+
+impl ContinueCounts {
+    /// Adds the counts of another worker.
+    pub(crate) fn absorb(&mut self, other: &ContinueCounts) {
+        self.continued += other.continued;
+        self.answered += other.answered;
+        self.silent += other.silent;
+        self.waits.merge(&other.waits);
+    }
+}
+
 /// Adds a number of failures of one kind.
 fn add_failure(failures: &mut Vec<(ConnectionFailure, u64)>, failure: ConnectionFailure, count: u64) {
     match failures.iter_mut().find(|(seen, _)| *seen == failure) {
@@ -313,7 +336,8 @@ impl ConnectionCounts {
         self.cookies_dropped += other.cookies_dropped;
         self.served.extend(other.served);
         self.medians.extend(other.medians);
-        self.by_address.resize_with(self.by_address.len().max(other.by_address.len()), AddressCounts::default);
+        self.by_address
+            .resize_with(self.by_address.len().max(other.by_address.len()), AddressCounts::default);
         self.by_address.iter_mut().zip(other.by_address).for_each(|(ours, theirs)| ours.absorb(theirs));
     }
 }
@@ -382,6 +406,8 @@ pub struct ThreadOutcome {
     pub tls: Option<TlsOutcome>,
     /// The first wrong body of each kind of request.
     pub wrong_bodies: Vec<Option<WrongBody>>,
+    /// How the waits of bodies for 100 Continue have ended.
+    pub continues: ContinueCounts,
     /// Sessions that were completed inside the window, by session.
     pub sessions_completed: Vec<u64>,
     /// The durations of the window's completed sessions, by session.
@@ -420,6 +446,8 @@ pub struct RunOutcome {
     pub spans: PhaseTimes,
     /// The first wrong body of each kind of request, warm-up included.
     pub wrong_bodies: Vec<Option<WrongBody>>,
+    /// How the waits of bodies for 100 Continue have ended.
+    pub continues: ContinueCounts,
     /// Sessions of either cohort that were completed inside the window, by session; empty without sessions.
     pub sessions_completed: Vec<u64>,
     /// The durations of the window's completed sessions, by session; empty without sessions.

@@ -7,7 +7,7 @@ use crate::ResponseCheck;
 use crate::session::SessionPlan;
 use paceline_http::h2::Http2Request;
 use paceline_http::websocket::MessageType;
-use paceline_http::{Method, RequestTemplate};
+use paceline_http::{GeneratedBody, Method, RequestTemplate};
 
 /// One kind of request.
 #[derive(Clone, Debug)]
@@ -33,6 +33,17 @@ pub struct UpgradeRequest {
     pub kind: MessageType,
 }
 
+/// How the body of one kind of request is sent, if it does not follow its head at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Upload {
+    /// A generated body that follows the bytes of the template, over HTTP/1.1.
+    pub generated: Option<GeneratedBody>,
+    /// Whether the body waits for 100 Continue, over HTTP/1.1.
+    pub awaits_continue: bool,
+    /// Whether the body is longer than one turn of a connection, over HTTP/2: flow control alone does not continue it.
+    pub is_long: bool,
+}
+
 /// All kinds of request of a run, at least one.
 #[derive(Clone, Debug)]
 pub struct Requests {
@@ -41,6 +52,8 @@ pub struct Requests {
     http2: Vec<Http2Request>,
     /// The request that opens a WebSocket, whose messages the kinds are; none for HTTP.
     upgrade: Option<UpgradeRequest>,
+    /// How bodies are sent, by kind; empty if all follow their heads at once.
+    uploads: Vec<Upload>,
     /// The number of files that templates take lines from.
     files: usize,
     /// The sessions whose steps the kinds are; none if requests do not depend on each other.
@@ -50,7 +63,7 @@ pub struct Requests {
 impl Requests {
     /// Requests of these kinds, whose templates take lines from `files` files.
     pub fn from_kinds(kinds: Vec<RequestKind>, files: usize) -> Self {
-        Self { kinds, http2: Vec::new(), upgrade: None, files, sessions: None }
+        Self { kinds, http2: Vec::new(), upgrade: None, uploads: Vec::new(), files, sessions: None }
     }
 
     /// One request, the same every time.
@@ -63,6 +76,13 @@ impl Requests {
     #[must_use]
     pub fn with_http2(self, http2: Vec<Http2Request>) -> Self {
         Self { http2, ..self }
+    }
+
+    /// The same, with the way in which the body of each kind is sent.
+    #[must_use]
+    pub fn with_uploads(self, uploads: Vec<Upload>) -> Self {
+        let are_plain = uploads.iter().all(|upload| *upload == Upload::default());
+        Self { uploads: if are_plain { Vec::new() } else { uploads }, ..self }
     }
 
     /// The same, as messages of WebSockets that this request opens.
@@ -102,6 +122,21 @@ impl Requests {
         self.kinds.iter().any(|kind| kind.check.body.is_stream())
     }
 
+    /// Whether a body may not follow its head at once.
+    pub fn have_uploads(&self) -> bool {
+        !self.uploads.is_empty()
+    }
+
+    /// The generated body of a kind, as HTTP/1.1 sends it.
+    pub(crate) fn generated(&self, kind: u16) -> Option<&GeneratedBody> {
+        self.uploads.get(usize::from(kind))?.generated.as_ref()
+    }
+
+    /// Whether the body of a kind waits for 100 Continue.
+    pub(crate) fn awaits_continue(&self, kind: u16) -> bool {
+        self.uploads.get(usize::from(kind)).is_some_and(|upload| upload.awaits_continue)
+    }
+
     /// The number of files to take lines from.
     pub fn files(&self) -> usize {
         self.files
@@ -116,10 +151,10 @@ impl Requests {
         }
     }
 
-    /// The bytes of the only request, if there is one and it is the same every time.
+    /// The bytes of the only request, if there is one, it is the same every time, and its body follows at once.
     pub fn as_fixed(&self) -> Option<&[u8]> {
         match self.kinds.as_slice() {
-            [only] => only.template.as_fixed(),
+            [only] if self.uploads.is_empty() => only.template.as_fixed(),
             _ => None,
         }
     }

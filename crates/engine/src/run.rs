@@ -10,7 +10,7 @@ use crate::h2::Http2;
 use crate::h3::Http3;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker, settling_nap};
 use crate::kernel::{Datagrams, Epoll, KernelClock, own_descriptor_table, sharpen_timers};
-use crate::outcome::ThreadOutcome;
+use crate::outcome::{ContinueCounts, ThreadOutcome};
 use crate::scripted::Scripted;
 use crate::session::Sessions;
 use crate::tls::TlsTransport;
@@ -371,6 +371,7 @@ fn gather(
         backlog: 0,
         spans: PhaseTimes { start, warmup: Nanos::NEVER, window: Nanos::NEVER, ..PhaseTimes::default() },
         wrong_bodies: Vec::new(),
+        continues: ContinueCounts::default(),
         sessions_completed: Vec::new(),
         session_times: Vec::new(),
         stopped,
@@ -398,6 +399,7 @@ fn gather(
         outcome.spans.drain = outcome.spans.drain.max(worker.spans.drain);
         outcome.spans.end = outcome.spans.end.max(worker.spans.end);
         keep_first(&mut outcome.wrong_bodies, worker.wrong_bodies);
+        outcome.continues.absorb(&worker.continues);
         add_sessions(&mut outcome, &worker.sessions_completed, &worker.session_times);
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);

@@ -21,6 +21,8 @@ pub enum TimerKind {
     Step,
     /// A stream has to be ended.
     Stream,
+    /// More of a body may be sent.
+    Body,
 }
 
 /// A heap of alarms. An alarm may be stale: check the slot when it rings.

@@ -5,15 +5,17 @@
 //! in a body that is text; a body that is not UTF-8 is sent unchanged. This module reads no files: the caller asks
 //! which files are named ([`Request::line_files`]) and supplies them.
 
+use crate::body::{length_in_chunks, push_chunks};
 use crate::h2::Http2Request;
 use crate::placeholder::{PlaceholderPiece, check_doubled, parse_placeholders};
 use crate::request::Request;
 use crate::request_error::{PlaceholderError, PlaceholderProblem, RequestError};
 use crate::syntax::{character_number, is_target, is_text};
-use crate::template::{FileLines, LineFiles, RequestTemplate, TemplatePart};
+use crate::template::{FileLines, LineFiles, RequestTemplate, TemplatePart, join};
 use crate::url::{Scheme, check_target, check_target_bytes};
 use crate::websocket::MessageType;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// Connection-specific fields of HTTP/1.1 (RFC 9113 §8.2.2).
@@ -108,11 +110,24 @@ impl Request {
         self.check_method()?;
         self.check_target_of_lines(files)?;
         self.check_headers()?;
-        let body = self.body_parts(files)?;
+        let mut body = self.body_parts(files)?;
         self.check_body_length(&body)?;
         let mut head = self.head_parts(files)?;
-        if self.adds_length() {
-            head.extend([text("Content-Length: "), TemplatePart::BodyLength, text("\r\n")]);
+        if self.sends_expect() {
+            head.push(text("Expect: 100-continue\r\n"));
+        }
+        match (self.chunks(), self.generated) {
+            (Some(size), generated) => {
+                head.push(text("Transfer-Encoding: chunked\r\n"));
+                body = if generated.is_some() { body } else { in_chunks(body, size) };
+            }
+            (None, Some(length)) if self.adds_length() => {
+                head.push(text(&format!("Content-Length: {length}\r\n")));
+            }
+            (None, _) if self.adds_length() => {
+                head.extend([text("Content-Length: "), TemplatePart::BodyLength, text("\r\n")]);
+            }
+            (None, _) => {}
         }
         head.push(text("\r\n"));
         Ok(RequestTemplate::from_parts(head, body))
@@ -186,9 +201,10 @@ impl Request {
         fields.push((":path".to_owned(), parts(PlaceholderPosition::Path, &self.path, files)?));
         fields.extend(regular);
         if self.adds_length() {
-            fields.push(("content-length".to_owned(), vec![TemplatePart::BodyLength]));
+            let length = self.generated.map_or(TemplatePart::BodyLength, |length| text(&length.to_string()));
+            fields.push(("content-length".to_owned(), vec![length]));
         }
-        Ok(Http2Request::new(fields, body))
+        Ok(Http2Request::new(fields, body).with_framing(self.generated, self.framing))
     }
 
     /// Rejects texts in which a name stands in doubled braces, which would not be replaced.
@@ -262,15 +278,31 @@ impl Request {
 
     /// A given length must equal the length of every possible body.
     fn check_body_length(&self, body: &[TemplatePart]) -> Result<(), RequestError> {
-        let mut length = 0;
+        let mut length: u64 = 0;
         for part in body {
             match (part, self.given_length()) {
-                (TemplatePart::Text(bytes), _) => length += bytes.len(),
+                (TemplatePart::Text(bytes), _) => length += bytes.len() as u64,
                 (_, None) => return Ok(()),
                 (_, Some(value)) => return Err(RequestError::ChangingLength { value: value.into() }),
             }
         }
-        self.check_length(length)
+        self.check_length(self.generated.unwrap_or(length))
+    }
+}
+
+/// A body in chunks. The chunks of one that varies are made when its length is known.
+fn in_chunks(body: Vec<TemplatePart>, size: NonZeroU32) -> Vec<TemplatePart> {
+    match join(body).as_slice() {
+        [TemplatePart::Text(bytes)] => {
+            let mut chunks = Vec::new();
+            push_chunks(&mut chunks, bytes, size);
+            vec![TemplatePart::Text(chunks)]
+        }
+        parts => {
+            let longest: usize = parts.iter().map(TemplatePart::longest).sum();
+            let added = length_in_chunks(longest, size) - longest;
+            parts.iter().cloned().chain([TemplatePart::Chunks { size, added }]).collect()
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! is a [`RequestError`]. This crate does not decompress, follow redirects, keep cookies, resolve names or speak TLS,
 //! and it keeps only those fields of a response that frame it.
 
+mod body;
 mod compare;
 mod compile;
 mod event_step;
@@ -28,6 +29,9 @@ mod template;
 mod url;
 pub mod websocket;
 
+pub use body::{
+    BodyBytes, BodyFraming, GeneratedBody, MAX_CHUNK_BYTES, generated_bytes, generated_length, parse_bytes,
+};
 pub use compare::{equal, starts_with};
 pub use event_step::EventStep;
 pub use events::{EventFormat, EventReader};

@@ -93,6 +93,7 @@ fn is_meant(inside: &str) -> bool {
 fn placeholder(inside: &str) -> Result<PlaceholderPiece<'_>, PlaceholderProblem> {
     match inside.split_once(':') {
         None if inside == "seq" => Ok(PlaceholderPiece::Sequence),
+        Some(("bytes", _)) => Err(PlaceholderProblem::Bytes),
         None if inside == "rand" => Err(PlaceholderProblem::Bounds),
         None if inside == "line" => Err(PlaceholderProblem::NoFile),
         Some(("rand", bounds)) => random(bounds),

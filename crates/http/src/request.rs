@@ -2,12 +2,14 @@
 //!
 //! The binary and the lab build one [`Request`] per run or workload and encode it once; the engine sends those bytes
 //! again and again. Every value that could break out of its line is rejected here, so later code need not check. The
-//! codec frames the body itself, always by length.
+//! codec frames the body itself: by its length, or in chunks.
 
 use crate::Method;
+use crate::body::{BodyFraming, push_chunks};
 use crate::request_error::RequestError;
 use crate::syntax::{first_invalid, is_text, is_token};
 use crate::url::{Scheme, Url, check_target};
+use std::num::NonZeroU32;
 
 /// The default value of `User-Agent`.
 pub const USER_AGENT: &str = concat!("paceline/", env!("CARGO_PKG_VERSION"));
@@ -22,7 +24,8 @@ pub const USER_AGENT: &str = concat!("paceline/", env!("CARGO_PKG_VERSION"));
 /// Accept: */*
 /// ```
 ///
-/// `Content-Length` follows when there is a body, or the method is POST, PUT or PATCH (RFC 9110 §8.6).
+/// `Content-Length` follows when there is a body, or the method is POST, PUT or PATCH (RFC 9110 §8.6); for a body in chunks,
+/// `Transfer-Encoding`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The method's name, case as given.
@@ -37,6 +40,12 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Names of default fields that are left out; `Host` is always sent.
     pub omit: Vec<String>,
+    /// The length of a body that is generated, whose bytes follow those of the request; `body` is then empty.
+    pub generated: Option<u64>,
+    /// How the body is framed.
+    pub framing: BodyFraming,
+    /// Whether the body waits for 100 Continue (RFC 9110 §10.1.1).
+    pub expects_continue: bool,
     /// The body, possibly empty.
     pub body: Vec<u8>,
     /// The version in the request line.
@@ -79,6 +88,9 @@ impl Request {
             host: url.authority(),
             headers: Vec::new(),
             omit: Vec::new(),
+            generated: None,
+            framing: BodyFraming::default(),
+            expects_continue: false,
             body: Vec::new(),
             version: HttpVersion::default(),
         }
@@ -97,17 +109,25 @@ impl Request {
         self.check_method()?;
         check_target(&self.path, &self.method)?;
         self.check_headers()?;
-        self.check_length(self.body.len())?;
+        self.check_length(self.body_bytes())?;
         let (method, prefix, version) = (&self.method, self.target_prefix(), self.version.as_str());
         let mut bytes = format!("{method} {prefix}{} {version}\r\n", self.path).into_bytes();
         for (name, value) in self.fields() {
             push(&mut bytes, name, value);
         }
-        if self.adds_length() {
-            push(&mut bytes, "Content-Length", &self.body.len().to_string());
+        if self.sends_expect() {
+            push(&mut bytes, "Expect", "100-continue");
+        }
+        match self.chunks() {
+            Some(_) => push(&mut bytes, "Transfer-Encoding", "chunked"),
+            None if self.adds_length() => push(&mut bytes, "Content-Length", &self.body_bytes().to_string()),
+            None => {}
         }
         bytes.extend_from_slice(b"\r\n");
-        bytes.extend_from_slice(&self.body);
+        match self.chunks() {
+            Some(size) if self.generated.is_none() => push_chunks(&mut bytes, &self.body, size),
+            _ => bytes.extend_from_slice(&self.body),
+        }
         Ok(bytes)
     }
 
@@ -148,10 +168,33 @@ impl Request {
         }
     }
 
+    /// Whether there is a body.
+    pub fn has_body(&self) -> bool {
+        !self.body.is_empty() || self.generated.is_some_and(|length| length > 0)
+    }
+
+    /// The length of the body without placeholders.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.generated.unwrap_or(self.body.len() as u64)
+    }
+
+    /// The size of the chunks of the body, if it is sent in chunks.
+    pub(crate) fn chunks(&self) -> Option<NonZeroU32> {
+        match self.framing {
+            BodyFraming::Chunks(size) if self.has_body() => Some(size),
+            BodyFraming::Chunks(_) | BodyFraming::Length => None,
+        }
+    }
+
+    /// Whether an `Expect` is sent: not without a body (RFC 9110 §10.1.1).
+    pub(crate) fn sends_expect(&self) -> bool {
+        self.expects_continue && self.has_body()
+    }
+
     /// RFC 9110 §8.6: a length is sent with a body, and without a body where servers expect one for the method.
     pub(crate) fn adds_length(&self) -> bool {
-        let is_wanted = !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
-        is_wanted && self.given_length().is_none()
+        let is_wanted = self.has_body() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        is_wanted && self.chunks().is_none() && self.given_length().is_none()
     }
 
     /// The length given as a field.
@@ -183,6 +226,9 @@ impl Request {
         if self.given("Transfer-Encoding").next().is_some() {
             return Err(RequestError::TransferEncoding);
         }
+        if self.chunks().is_some() && self.given_length().is_some() {
+            return Err(RequestError::LengthWithChunks);
+        }
         if self.given("Expect").next().is_some() {
             return Err(RequestError::Expect);
         }
@@ -193,7 +239,7 @@ impl Request {
     }
 
     /// Checks that a given length equals the body's.
-    pub(crate) fn check_length(&self, bytes: usize) -> Result<(), RequestError> {
+    pub(crate) fn check_length(&self, bytes: u64) -> Result<(), RequestError> {
         match self.given_length().filter(|value| *value != bytes.to_string()) {
             None => Ok(()),
             Some(value) => Err(RequestError::ContentLength { value: value.into(), bytes }),

@@ -73,8 +73,8 @@ pub enum RequestError {
     ContentLength {
         /// Its value as given.
         value: String,
-        /// The body's length.
-        bytes: usize,
+        /// The length of the body.
+        bytes: u64,
     },
     /// A `Content-Length` beside a body whose length changes from request to request.
     #[error(
@@ -122,14 +122,15 @@ pub enum RequestError {
         /// The rule for a line in that place.
         rule: &'static str,
     },
-    /// A `Transfer-Encoding`, which would contradict the length.
-    #[error(
-        "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; remove the header"
-    )]
+    /// A `Content-Length` of a body in chunks, which has none (RFC 9112 §6.2).
+    #[error("header Content-Length cannot be sent with --chunked: remove one of the two")]
+    LengthWithChunks,
+    /// A `Transfer-Encoding`, which the framing of the body decides.
+    #[error("header Transfer-Encoding cannot be set: remove the header; --chunked sends the body in chunks")]
     TransferEncoding,
-    /// An `Expect`, after which a client waits for the server before it sends the body (RFC 9110 §10.1.1).
+    /// An `Expect`, which only a request that waits with its body may have (RFC 9110 §10.1.1).
     #[error(
-        "header Expect cannot be set: Paceline sends the body at once, without waiting for 100 Continue; remove the header"
+        "header Expect cannot be set: remove the header; --expect-continue sends it, and waits for 100 Continue"
     )]
     Expect,
     /// A field that HTTP/2 does not have (RFC 9113 §8.2.2).
@@ -273,6 +274,9 @@ pub enum PlaceholderProblem {
         "has doubled braces; write single ones: the placeholders are {{rand:MIN:MAX}}, {{seq}}, {{line:FILE}} and {{var:NAME}}"
     )]
     Doubled,
+    /// `bytes` inside a text: it stands for a whole body.
+    #[error("stands for a whole body: write a size and nothing else, such as {{{{bytes:20MB}}}}")]
+    Bytes,
     /// No `}` follows.
     #[error("has no closing brace; write {{{{ for a literal {{")]
     Unclosed,

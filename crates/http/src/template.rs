@@ -4,8 +4,10 @@
 //! writes one request after another into a buffer that was sized before. Expanding allocates no memory and formats no
 //! text. A request without placeholders is a template of one piece of text, which the engine sends unchanged.
 
+use crate::body::divide_into_chunks;
 use crate::syntax::is_target;
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -128,6 +130,8 @@ pub(crate) enum TemplatePart {
     Line { file: usize, lines: Arc<FileLines> },
     /// The length of the body.
     BodyLength,
+    /// The end of a body that is sent in chunks of this size; the longest one becomes longer by `added` bytes.
+    Chunks { size: NonZeroU32, added: usize },
     /// A value extracted from an earlier response; in a path, invalid characters are percent-encoded.
     Variable { index: usize, in_path: bool },
 }
@@ -137,12 +141,13 @@ pub const MAX_VARIABLE_BYTES: usize = 8 << 10;
 
 impl TemplatePart {
     /// The length with the longest value.
-    fn longest(&self) -> usize {
+    pub(crate) fn longest(&self) -> usize {
         match self {
             TemplatePart::Text(text) => text.len(),
             TemplatePart::Random { least, span } => digits(least + span),
             TemplatePart::Sequence | TemplatePart::BodyLength => MAX_DIGITS,
             TemplatePart::Line { lines, .. } => lines.longest(),
+            TemplatePart::Chunks { added, .. } => *added,
             TemplatePart::Variable { in_path: false, .. } => MAX_VARIABLE_BYTES,
             TemplatePart::Variable { in_path: true, .. } => 3 * MAX_VARIABLE_BYTES,
         }
@@ -156,6 +161,7 @@ impl TemplatePart {
             TemplatePart::Line { lines, .. } => lines.get(value as usize).len(),
             TemplatePart::Random { .. } | TemplatePart::Sequence | TemplatePart::BodyLength => digits(value),
             TemplatePart::Variable { .. } => ExtractedTexts::range(value).len(),
+            TemplatePart::Chunks { .. } => 0,
         }
     }
 }
@@ -336,7 +342,7 @@ impl<R: RandomBits> Expander<R> {
         let length = |(part, value): (&TemplatePart, &u64)| part.length(*value);
         let body_length: usize = parts.iter().zip(&values).skip(body).map(length).sum();
         for (part, value) in parts.iter().zip(&mut values) {
-            if matches!(part, TemplatePart::BodyLength) {
+            if matches!(part, TemplatePart::BodyLength | TemplatePart::Chunks { .. }) {
                 *value = body_length as u64;
             }
         }
@@ -379,7 +385,7 @@ impl<R: RandomBits> Expander<R> {
     #[inline]
     fn draw(&mut self, part: &TemplatePart) -> u64 {
         match part {
-            TemplatePart::Text(_) | TemplatePart::BodyLength => 0,
+            TemplatePart::Text(_) | TemplatePart::BodyLength | TemplatePart::Chunks { .. } => 0,
             TemplatePart::Variable { index, in_path } => {
                 self.texts.places.get(*index).map_or(0, |places| places[usize::from(*in_path)])
             }
@@ -426,6 +432,7 @@ impl DrawnValues {
             match part {
                 TemplatePart::Text(text) => into.extend_from_slice(text),
                 TemplatePart::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
+                TemplatePart::Chunks { size, .. } => divide_into_chunks(into, *value as usize, *size),
                 TemplatePart::Random { .. } | TemplatePart::Sequence | TemplatePart::BodyLength => {
                     push_number(into, *value)
                 }

@@ -1,4 +1,4 @@
-//! Checks that the parts of a job are consistent with each other.
+//! Checks that the parts of a job are consistent with each other. Over 600 lines: all of it is what excludes what.
 
 use crate::{
     AnswerRule, Arrivals, BodyExpectation, Bound, Job, LoadModel, Nanos, Protocol, ReplaySpec, RequestSpec,
@@ -181,6 +181,20 @@ pub enum JobProblem {
         /// The setting.
         feature: &'static str,
     },
+    /// A way of sending bodies, for requests without one.
+    #[error("{feature} needs a body: use --body, --form or -F")]
+    NoBody {
+        /// The feature.
+        feature: &'static str,
+    },
+    /// A way of sending bodies that another setting excludes.
+    #[error("{feature} cannot be combined with {conflict}: remove one of the two")]
+    BodyWith {
+        /// The feature.
+        feature: &'static str,
+        /// The setting that it excludes.
+        conflict: &'static str,
+    },
     /// Think time between pipelined requests.
     #[error("--think cannot be combined with --pipeline")]
     ThinkWithDepth,
@@ -225,6 +239,7 @@ impl Job {
         problems.extend(self.http3_problem());
         problems.extend(self.users_problem());
         problems.extend(self.stream_problem());
+        problems.extend(self.body_problem());
         problems.extend(self.websocket_problem());
         problems.extend(self.grpc_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
@@ -288,6 +303,38 @@ impl Job {
             }
             Some(_) | None => None,
         })
+    }
+
+    /// The first problem with bodies that are sent in chunks, are generated, or wait for 100 Continue.
+    fn body_problem(&self) -> Option<JobProblem> {
+        let has = |is_one: fn(&RequestSpec) -> bool| self.requests.iter().any(is_one);
+        let waits = has(|request| request.expect_continue);
+        let features = [
+            (waits, "--expect-continue"),
+            (has(|request| request.chunk_bytes.is_some()), "--chunked"),
+            (has(|request| request.generated_body() != Ok(None)), "a body of {bytes:SIZE}"),
+        ];
+        let (_, feature) = features.into_iter().find(|(is_used, _)| *is_used)?;
+        if !has(|request| request.body.is_some()) {
+            return Some(JobProblem::NoBody { feature });
+        }
+        let conflicts = [
+            (self.is_websocket(), "a ws:// or wss:// URL"),
+            (self.url.scheme.is_grpc(), "a grpc:// or grpcs:// URL"),
+            (self.protocol == Protocol::Http10, "--http 1.0"),
+            (self.follow > 0, "--follow"),
+            (self.cookies, "--cookies"),
+            (self.has_sessions(), "a session (--mix)"),
+            (self.is_replay(), "--replay"),
+            (waits && self.protocol.has_streams(), "--http 2 or 3, whose streams need no wait"),
+            (waits && self.depth > 1, "--pipeline"),
+        ];
+        let (_, conflict) = conflicts.into_iter().find(|(is_set, _)| *is_set)?;
+        Some(JobProblem::BodyWith { feature, conflict })
+    }
+
+    fn is_replay(&self) -> bool {
+        matches!(&self.load, LoadModel::Open { shape: Shape::Trace(trace), .. } if trace.replay.is_some())
     }
 
     /// The first problem with a log that is replayed.
@@ -498,6 +545,18 @@ mod tests {
         assert_eq!(with(Protocol::Http11, stream(None)), [JobProblem::StreamsPipelined]);
         assert_eq!(with(Protocol::Http2, stream(Some(""))), [JobProblem::EmptyStream]);
         assert_eq!(with(Protocol::Http2, stream(Some("x"))), []);
+        let upload = |change: fn(&mut Job)| {
+            problems(|job| {
+                job.requests[0].body = Some(crate::Content::Text("hi".to_owned()));
+                job.requests[0].expect_continue = true;
+                change(job);
+            })
+        };
+        let feature = "--expect-continue";
+        assert_eq!(upload(|_| {}), []);
+        assert_eq!(upload(|job| job.requests[0].body = None), [JobProblem::NoBody { feature }]);
+        let conflict = "--pipeline";
+        assert_eq!(upload(|job| job.depth = 2), [JobProblem::BodyWith { feature, conflict }]);
         let replay = |speed| Trace {
             replay: Some(ReplaySpec { speed, ..ReplaySpec::default() }),
             ..vec![Nanos::ZERO].into()

@@ -25,7 +25,7 @@ pub use form::{FormError, FormFault, JsonForm};
 pub use grpc::GrpcSpec;
 pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
-pub use paceline_http::GrpcCode;
+pub use paceline_http::{GrpcCode, MAX_CHUNK_BYTES};
 pub use replay::{LogTime, LogTimeError, ReplaySpec};
 pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,

@@ -2,10 +2,11 @@
 
 use crate::{JsonForm, StreamSpec, Think};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use paceline_http::GrpcCode;
+use paceline_http::{GrpcCode, generated_length};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// Parts of the names of header fields whose value allows a reader to act as another user: `X-Api-Key`, `X-Auth-Token`.
@@ -34,6 +35,12 @@ pub struct RequestSpec {
     /// The body that is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Content>,
+    /// The size of the chunks in which the body is sent, in bytes; if missing, it is sent with its length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_bytes: Option<NonZeroU32>,
+    /// Whether the body waits for 100 Continue.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub expect_continue: bool,
     /// Where the files of `{line:FILE}` are; the working directory if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
@@ -101,6 +108,8 @@ impl Default for RequestSpec {
             path: None,
             headers: Headers::default(),
             body: None,
+            chunk_bytes: None,
+            expect_continue: false,
             folder: None,
             omit: Vec::new(),
             literal: false,
@@ -119,6 +128,17 @@ impl RequestSpec {
     /// The name in records and messages.
     pub fn shown_name(&self) -> &str {
         self.name.as_deref().or(self.path.as_deref()).unwrap_or("/")
+    }
+
+    /// The length of the body if it is generated: `{bytes:SIZE}` stands for one.
+    ///
+    /// # Errors
+    /// The size, if it is not one.
+    pub fn generated_body(&self) -> Result<Option<u64>, String> {
+        match &self.body {
+            Some(Content::Text(text)) if !self.literal => generated_length(text),
+            _ => Ok(None),
+        }
     }
 }
 

@@ -7,8 +7,9 @@ use crate::{LoaderPart, LoadersError, Overlap};
 use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
-    AddressConnections, BadBody, Block, BlockSum, CarriedOver, Connections, Generator, Interval, Loader,
-    Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served, SessionPart, Span, Throttling,
+    AddressConnections, BadBody, Block, BlockSum, CarriedOver, Connections, ExpectContinue, Generator,
+    Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served, SessionPart,
+    Span, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -37,6 +38,7 @@ pub struct Merge {
     connections: Vec<Connections>,
     generators: Vec<Generator>,
     carried_over: CarriedOver,
+    expect_continue: Option<ExpectContinue>,
     bad_bodies: Vec<BadBody>,
     phases: Vec<Phases>,
     sent: f64,
@@ -106,6 +108,10 @@ impl Merge {
         for (sum, request) in self.by_request.iter_mut().zip(requests) {
             sum.add(&request.block)?;
         }
+        match (&mut self.expect_continue, &run.expect_continue) {
+            (Some(sum), Some(one)) => sum.add(one)?,
+            (sum, one) => *sum = sum.take().or_else(|| one.clone()),
+        }
         match (&mut self.sessions, &run.sessions) {
             (Some(sums), Some(sessions)) => {
                 sums.iter_mut().zip(sessions).try_for_each(|(sum, session)| sum.add(session))?;
@@ -167,6 +173,7 @@ impl Merge {
             intervals: self.intervals.into_iter().map(interval).collect(),
             bad_bodies: self.bad_bodies,
             carried_over: Some(self.carried_over),
+            expect_continue: self.expect_continue,
             // If a loader's part is missing or moved, the schedule differs; the test would then not judge the sends.
             arrival_check: arrival_check(&gaps).filter(|_| is_whole),
             rate_per_s: Rates {

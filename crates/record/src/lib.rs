@@ -42,8 +42,8 @@ pub use database::{
 };
 pub use error::RecordError;
 pub use generator::{
-    AddressConnections, ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection, Loader,
-    NetworkUse, Served, Throttling,
+    AddressConnections, ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection,
+    Loader, NetworkUse, Served, Throttling,
 };
 pub use id::{Id, InvalidId};
 pub use limit::{Limit, LimitKind};
@@ -54,7 +54,7 @@ pub use paceline_job::{
 pub use parallel::map_parallel;
 pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
 pub use relative::KnownFolders;
-pub use request_results::{BadBody, Expectations, RequestPart, SessionPart, SessionStep};
+pub use request_results::{BadBody, ExpectContinue, Expectations, RequestPart, SessionPart, SessionStep};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{CarriedOver, FoundBy, Loop, LoopKind, Pace, Rates, Run, ServerUse, Tool};
 pub use schema::{

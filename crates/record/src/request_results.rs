@@ -101,6 +101,37 @@ impl SessionPart {
     }
 }
 
+/// How request bodies that waited for 100 Continue were sent: of requests of the window whose wait has ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExpectContinue {
+    /// Bodies that were sent after 100 Continue.
+    pub continued: u64,
+    /// Bodies that were not sent, because a final status came instead.
+    pub answered: u64,
+    /// Bodies that were sent after a second without either.
+    pub silent: u64,
+    /// Time from the actual send to 100 Continue.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub continue_time_ns: Option<Times>,
+}
+
+impl ExpectContinue {
+    /// Adds the bodies of another loader.
+    ///
+    /// # Errors
+    /// [`RecordError::Histogram`] when a histogram cannot be decoded.
+    pub fn add(&mut self, other: &Self) -> Result<(), RecordError> {
+        self.continued += other.continued;
+        self.answered += other.answered;
+        self.silent += other.silent;
+        self.continue_time_ns = match (self.continue_time_ns.take(), &other.continue_time_ns) {
+            (Some(ours), Some(theirs)) => Some(ours.merge(theirs)?),
+            (ours, theirs) => ours.or_else(|| theirs.clone()),
+        };
+        Ok(())
+    }
+}
+
 /// One step of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionStep {

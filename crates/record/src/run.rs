@@ -4,9 +4,9 @@
 //! it, reports show it. Its parts are in other files: blocks, phases, the generator, the target, expectations.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, Connections, Environment, Expectations, GateOutcome, Generator, Interval,
-    Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target, Throttling, TimeKind,
-    Verdict,
+    ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, GateOutcome,
+    Generator, Interval, Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target,
+    Throttling, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -86,6 +86,9 @@ pub struct Run {
     /// The first unexpected body of each request.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub bad_bodies: Vec<BadBody>,
+    /// How request bodies that waited for 100 Continue were sent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub expect_continue: Option<ExpectContinue>,
     /// The requests that were outstanding when the window opened, and their outcome.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub carried_over: Option<CarriedOver>,

@@ -14,8 +14,9 @@ use crate::sessions;
 use crate::{PhaseEventWriter, Prepared, RunError, wall_clock};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
-    Address, AddressCounts, ConnectionCounts, ConnectionFailure, Ending, Nanos, Phase as EnginePhase,
-    PhaseTimes, RunOutcome, RunStart, SPIN_BEFORE, Settings, StopFlag, Tally, TallyCounts as EngineCounts,
+    Address, AddressCounts, ConnectionCounts, ConnectionFailure, ContinueCounts, Ending, Nanos,
+    Phase as EnginePhase, PhaseTimes, RunOutcome, RunStart, SPIN_BEFORE, Settings, StopFlag, Tally,
+    TallyCounts as EngineCounts,
 };
 use paceline_job::Job;
 use paceline_record as record;
@@ -123,6 +124,7 @@ fn record(
         behind_server: health.behind_server(window_s, sent_in_window(&outcome)),
         loaders: Vec::new(),
         intervals: intervals(&outcome),
+        expect_continue: expect_continue(job, &outcome),
         carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),
         summary: None,
@@ -356,6 +358,18 @@ fn carried_over(outcome: &RunOutcome) -> record::CarriedOver {
     let carried = &outcome.carried;
     let unanswered = carried.ended(Ending::TimedOut) + carried.ended(Ending::IoFailed);
     record::CarriedOver { outstanding: carried.outstanding, unanswered }
+}
+
+/// How bodies that waited for 100 Continue were sent, if any wait.
+fn expect_continue(job: &Job, outcome: &RunOutcome) -> Option<record::ExpectContinue> {
+    let ContinueCounts { continued, answered, silent, waits } = &outcome.continues;
+    let waits_for_any = job.requests.iter().any(|request| request.expect_continue);
+    waits_for_any.then(|| record::ExpectContinue {
+        continued: *continued,
+        answered: *answered,
+        silent: *silent,
+        continue_time_ns: (!waits.is_empty()).then(|| record::Times::from_histogram(waits)),
+    })
 }
 
 fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {

@@ -5,10 +5,13 @@ use crate::grpc::Calls;
 use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError, sessions};
 use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
-use paceline_engine::{BodyCheck, CallCheck, RequestKind, Requests, ResponseCheck};
+use paceline_engine::{BodyCheck, CallCheck, RequestKind, Requests, ResponseCheck, Upload};
 use paceline_files::without_byte_order_mark;
 use paceline_http::h2::Http2Request;
-use paceline_http::{EventFormat, HttpVersion, LineFiles, Request, RequestError, RequestTemplate};
+use paceline_http::{
+    BodyFraming, EventFormat, GeneratedBody, HttpVersion, LineFiles, Request, RequestError, RequestTemplate,
+    generated_bytes,
+};
 use paceline_job::{
     BodyExpectation, Headers, Job, Protocol, RequestSpec, StreamFormat, StreamSpec, check_pointer,
 };
@@ -19,11 +22,18 @@ use std::sync::Arc;
 /// Codings of a body that can be decoded for a check.
 const DECODED: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity", ""];
 
+/// A generated body up to this length is kept in memory, and sent with its head.
+const KEPT_BYTES: u64 = 64 << 10;
+/// The longest generated body.
+const MAX_GENERATED_BYTES: u64 = 1 << 50;
+/// A body over HTTP/2 above this length is sent in several turns of its connection.
+const LONG_BODY_BYTES: u64 = 128 << 10;
+
 /// Prepares the requests of a job over HTTP.
 pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) -> Result<Requests, RunError> {
     let mut files = LineFiles::default();
     let mut contents = ContentReader::default();
-    let (mut kinds, mut http2) = (Vec::new(), Vec::new());
+    let (mut kinds, mut http2, mut uploads) = (Vec::new(), Vec::new(), Vec::new());
     let plan = sessions::plan(job)?;
     for (kind, spec) in job.requests.iter().enumerate() {
         files.set_variables(plan.as_ref().map_or_else(Vec::new, |plan| sessions::variables(plan, kind)));
@@ -35,6 +45,7 @@ pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) ->
             if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
         let template = template(&request, spec, &mut files, inputs).map_err(invalid)?;
+        uploads.push(upload(job, &request));
         if job.protocol.has_streams() {
             http2.push(over_http2(job, &request, spec, &files).map_err(|error| invalid(error.into()))?);
         }
@@ -50,11 +61,22 @@ pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) ->
         };
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
-    let requests = Requests::from_kinds(kinds, files.count()).with_http2(http2);
+    let requests = Requests::from_kinds(kinds, files.count()).with_http2(http2).with_uploads(uploads);
     Ok(match plan {
         Some(plan) => requests.with_sessions(plan),
         None => requests,
     })
+}
+
+/// How the body of a request is sent.
+fn upload(job: &Job, request: &Request) -> Upload {
+    let generated = request.generated.map(|length| GeneratedBody::over_http1(length, request.framing));
+    let length = request.generated.unwrap_or(request.body.len() as u64);
+    Upload {
+        generated: generated.filter(|_| !job.protocol.has_streams()),
+        awaits_continue: request.expects_continue && request.has_body(),
+        is_long: job.protocol == Protocol::Http2 && length > LONG_BODY_BYTES,
+    }
 }
 
 /// The request in the form of HTTP/2 and HTTP/3.
@@ -85,6 +107,7 @@ pub(crate) fn request(
     inputs: &mut Inputs,
 ) -> Result<Request, RunError> {
     let get = Request::get(&job.url);
+    let (body, generated) = body(job, spec, contents, inputs)?;
     let mut headers = spec.headers.clone();
     let version = connection_fields(job, &mut headers);
     let through_proxy = job.proxy.as_ref().filter(|_| !job.url.scheme.uses_tls());
@@ -96,14 +119,39 @@ pub(crate) fn request(
         path: spec.path.clone().unwrap_or(get.path),
         headers: headers.0,
         omit: spec.omit.clone(),
-        body: match &spec.body {
-            Some(content) => contents.read(named_by(job, "--body"), content, inputs)?,
-            None => Vec::new(),
-        },
+        body,
+        generated,
+        framing: spec.chunk_bytes.map_or(BodyFraming::Length, BodyFraming::Chunks),
+        expects_continue: spec.expect_continue,
         through_proxy: through_proxy.map(|_| job.url.scheme),
         host: get.host,
         version,
     })
+}
+
+/// The body of a request, and the length of one that is generated and not kept.
+fn body(
+    job: &Job,
+    spec: &RequestSpec,
+    contents: &mut ContentReader,
+    inputs: &mut Inputs,
+) -> Result<(Vec<u8>, Option<u64>), RunError> {
+    let named_by = named_by(job, "--body");
+    let wrong = |size: &str, why: &str| {
+        RunError::usage(format!("{named_by}: {{bytes:{size}}}: {why}"))
+            .hint("write a size such as 500, 64k, 20MB or 1GiB")
+    };
+    match spec.generated_body().map_err(|size| wrong(&size, "not a size"))? {
+        Some(length) if length > MAX_GENERATED_BYTES => {
+            Err(wrong(&length.to_string(), "the maximum is 1 PiB"))
+        }
+        Some(length) if length <= KEPT_BYTES => Ok((generated_bytes(length as usize), None)),
+        Some(length) => Ok((Vec::new(), Some(length))),
+        None => match &spec.body {
+            Some(content) => Ok((contents.read(named_by, content, inputs)?, None)),
+            None => Ok((Vec::new(), None)),
+        },
+    }
 }
 
 /// The version of the request line. Adds a `Connection` field if the connection behaves differently from the version's

@@ -1,4 +1,4 @@
-//! The state of one HTTP/1.1 connection, and what is kept of the responses to one kind of request.
+//! The state of one HTTP/1.1 connection, and of the responses to one kind of request; and what was sent at once.
 
 use super::last_response::LastResponse;
 use crate::hot::{BlockIndex, ExchangeIndex, PartialResponse};
@@ -26,6 +26,19 @@ pub(super) struct Http1Connection {
     pub decoder: Decoder,
 }
 
+/// Requests of one kind whose bytes were sent together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SentRequests {
+    /// Their kind.
+    pub kind: u16,
+    /// How many.
+    pub count: u16,
+    /// Bytes of them that were sent.
+    pub bytes: usize,
+    /// Bytes of the last of them that were not sent.
+    pub unsent: usize,
+}
+
 /// The state for the responses to one kind of request.
 #[derive(Debug)]
 pub(super) struct Http1KindState {
@@ -39,18 +52,23 @@ pub(super) struct Http1KindState {
     pub repeat: bool,
     /// Whether responses are streams.
     pub is_stream: bool,
+    /// Whether responses are read in steps also if they come whole: streams, and those to requests that wait with their
+    /// bodies.
+    pub in_steps: bool,
 }
 
 impl Http1KindState {
-    pub(super) fn new(kind: &RequestKind) -> Self {
+    pub(super) fn new(kind: &RequestKind, awaits_continue: bool) -> Self {
         let is_exact = matches!(kind.check.body, BodyCheck::Exact(_));
         let is_stream = kind.check.body.is_stream();
+        let in_steps = is_stream || awaits_continue;
         Self {
             method: kind.method,
             heads: HeadCache::new(),
             last_response: LastResponse::default(),
-            repeat: !is_stream && (is_exact || kind.template.as_fixed().is_some()),
+            repeat: !in_steps && (is_exact || kind.template.as_fixed().is_some()),
             is_stream,
+            in_steps,
         }
     }
 }

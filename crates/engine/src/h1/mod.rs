@@ -4,21 +4,23 @@
 //! answers. A response that equals the last good one is read by that comparison ([`last_response`]); otherwise
 //! `paceline_http` does the framing. A server may announce with a response that it closes (nginx after 1,000 requests):
 //! requests behind that one return to the schedule as still due. After a timeout the connection cannot be used any more.
+//! Bodies that are generated, or wait for 100 Continue, are sent by [`uploads`].
 //!
 //! Over 600 lines: one protocol on one state.
 
 mod connection;
 mod last_response;
 mod outgoing;
+mod uploads;
 
 use crate::hot::{
     CancelOutcome, Exchange, ExchangeIndex, Flow, PartialResponse, PlainLoad, ProtocolFault, ProtocolHandler,
     ReceivedResponse, ResponsePart, Scenario, SendTimes, Tracker,
 };
-use crate::outcome::ConnectionFailure;
+use crate::outcome::{ConnectionFailure, ContinueCounts};
 use crate::{Ending, IoProgress, Nanos, Settings, Slot, Transport};
-use connection::{Http1Connection, Http1KindState};
-use outgoing::{Http1Outgoing, SentRequests};
+use connection::{Http1Connection, Http1KindState, SentRequests};
+use outgoing::Http1Outgoing;
 use paceline_http::{DecodeStep, Decoder, Method, ProtocolError};
 use std::io;
 
@@ -43,7 +45,14 @@ pub struct Http1<S = PlainLoad> {
 impl<S: Scenario> Http1<S> {
     /// Some of the bytes of `Http1Outgoing::next` were sent: notes the requests that begin in them as in flight.
     #[inline(always)]
-    fn begun(&mut self, slot: Slot, taken: usize, send_times: &SendTimes, tracker: &mut Tracker<'_>) -> u16 {
+    fn begun<T: Transport>(
+        &mut self,
+        slot: Slot,
+        taken: usize,
+        send_times: &SendTimes,
+        tracker: &mut Tracker<'_>,
+        transport: &mut T,
+    ) -> u16 {
         if let Some(begun) = self.outgoing.begun_alike(taken) {
             match begun.count > 1 && tracker.begins_alone() {
                 true => self.put_one_by_one(slot, &begun, send_times, tracker),
@@ -51,17 +60,18 @@ impl<S: Scenario> Http1<S> {
             }
             return begun.count;
         }
-        self.begun_differing(slot, taken, send_times, tracker)
+        self.begun_differing(slot, taken, send_times, tracker, transport)
     }
 
     /// The same for requests that differ. Not inlined, to keep the code path of a run with one fixed request short.
     #[inline(never)]
-    fn begun_differing(
+    fn begun_differing<T: Transport>(
         &mut self,
         slot: Slot,
         mut taken: usize,
         send_times: &SendTimes,
         tracker: &mut Tracker<'_>,
+        transport: &mut T,
     ) -> u16 {
         let mut started = 0;
         while taken > 0 {
@@ -74,7 +84,47 @@ impl<S: Scenario> Http1<S> {
             started += begun.count;
             taken -= begun.bytes;
         }
+        if let Some(uploads) = self.outgoing.uploads() {
+            uploads.begins_wait(slot, send_times.at);
+            // The next read reports a broken connection.
+            let _ = self.send_upload(slot, send_times.at, tracker, transport);
+        }
         started
+    }
+
+    /// Sends more of an upload, as far as its body may be sent and the socket has room.
+    #[inline(never)]
+    fn send_upload<T: Transport>(
+        &mut self,
+        slot: Slot,
+        now: Nanos,
+        tracker: &mut Tracker<'_>,
+        transport: &mut T,
+    ) -> io::Result<IoProgress> {
+        let connection = &mut self.connections[slot as usize];
+        let Some(uploads) = self.outgoing.uploads() else { return Ok(IoProgress::Done) };
+        uploads.begins_turn(slot, tracker.is_windows(connection.unsent_block), now);
+        while connection.unsent > 0 {
+            let piece = uploads.piece(slot);
+            let wanted = piece.len();
+            if wanted == 0 {
+                return Ok(IoProgress::Pending);
+            }
+            match transport.send(slot, piece) {
+                Ok(taken) => {
+                    connection.unsent = uploads.advance(slot, taken);
+                    connection.unsent_since = now;
+                    tracker.moved(connection.unsent_block, taken as u64, 0);
+                    if taken < wanted {
+                        return Ok(IoProgress::Pending);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(IoProgress::Pending),
+                Err(error) => return Err(error),
+            }
+        }
+        uploads.forget(slot);
+        Ok(IoProgress::Done)
     }
 
     /// Notes requests of one kind as in flight.
@@ -202,7 +252,12 @@ impl<S: Scenario> Http1<S> {
         let mut completed = None;
         match step {
             DecodeStep::Interim(_) if in_head => self.scenario.read(slot, place, ResponsePart::Interim),
-            DecodeStep::NeedMore | DecodeStep::Interim(_) => {}
+            DecodeStep::NeedMore => {}
+            DecodeStep::Interim(status) => {
+                let is_windows = tracker.is_windows(exchange.block);
+                let uploads = self.outgoing.uploads();
+                uploads.into_iter().for_each(|uploads| uploads.interim(slot, status, is_windows, now));
+            }
             DecodeStep::Head(head) => {
                 (connection.keep_alive, connection.is_suspect) = (head.keep_alive, head.is_suspect);
                 self.saw_compressed |= head.coding.is_compressed();
@@ -257,7 +312,20 @@ impl<S: Scenario> Http1<S> {
         } else {
             self.complete(slot, &response, 1, now, tracker);
         }
-        if self.connections[slot as usize].keep_alive { Flow::Keep } else { Flow::Close }
+        let Http1Connection { keep_alive, unsent, .. } = self.connections[slot as usize];
+        match keep_alive {
+            true if unsent > 0 && self.leaves_body(slot, tracker) => Flow::Cut,
+            true => Flow::Keep,
+            false => Flow::Close,
+        }
+    }
+
+    /// Whether a body still waited for 100 Continue when its request was answered. It is not sent, and the server may still
+    /// expect it: the connection can carry no other request (RFC 9110 §10.1.1).
+    #[cold]
+    fn leaves_body(&mut self, slot: Slot, tracker: &Tracker<'_>) -> bool {
+        let is_windows = tracker.is_windows(self.connections[slot as usize].unsent_block);
+        self.outgoing.uploads().is_some_and(|uploads| uploads.answered(slot, is_windows))
     }
 
     /// Ends the response to the oldest exchange, whose stream is over. The rest of it cannot be told from a response to
@@ -324,7 +392,7 @@ impl<S: Scenario> Http1<S> {
             let answers = &mut self.answers[kind];
             // A scenario may read the head and the body of each response.
             if !self.scenario.reads_responses()
-                && !answers.is_stream
+                && !answers.in_steps
                 && let Some(whole) = self.connections[slot as usize].decoder.whole(&answers.heads, input)
             {
                 let response = ReceivedResponse {
@@ -403,7 +471,8 @@ impl<S: Scenario> Http1<S> {
         let (_, completed) = self.step(slot, &[], now, tracker).map_err(not_http)?;
         match completed {
             Some(Flow::Close) => self.closed(slot, false, tracker),
-            _ => Ok(Flow::Keep),
+            Some(Flow::Cut) => Ok(Flow::Cut),
+            Some(Flow::Keep) | None => Ok(Flow::Keep),
         }
     }
 }
@@ -448,7 +517,12 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
             connections: (0..count).map(|_| Http1Connection::new(method, settings.job.line_ends())).collect(),
             outgoing,
             numbers: vec![0; numbers].into(),
-            answers: requests.kinds().iter().map(Http1KindState::new).collect(),
+            answers: requests
+                .kinds()
+                .iter()
+                .zip(0..)
+                .map(|(kind, index)| Http1KindState::new(kind, requests.awaits_continue(index)))
+                .collect(),
             saw_compressed: false,
         }
     }
@@ -483,7 +557,7 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
             return self.begin_step(slot, send_times, tracker, transport);
         }
         let taken = transport.send(slot, self.outgoing.next(wanted))?;
-        Ok(self.begun(slot, taken, send_times, tracker))
+        Ok(self.begun(slot, taken, send_times, tracker, transport))
     }
 
     /// Nearly always the input is the last response and no more; any other input takes the slower path.
@@ -509,7 +583,7 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        _: Nanos,
+        now: Nanos,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {
@@ -517,6 +591,9 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
         let unsent = connection.unsent as usize;
         if unsent == 0 {
             return Ok(IoProgress::Done);
+        }
+        if self.outgoing.uploads().is_some() {
+            return self.send_upload(slot, now, tracker, transport);
         }
         let tail = match S::IS_USED {
             true => tail_of(self.scenario.text(slot, connection.oldest), unsent),
@@ -541,6 +618,18 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
     fn unsent_since(&self, slot: Slot) -> Option<Nanos> {
         let connection = &self.connections[slot as usize];
         (connection.unsent > 0).then_some(connection.unsent_since)
+    }
+
+    fn take_body_alarm(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
+        self.outgoing.uploads()?.take_alarm(slot, now)
+    }
+
+    fn body_alarm_rang(&mut self, slot: Slot) {
+        self.outgoing.uploads().into_iter().for_each(|uploads| uploads.alarm_rang(slot));
+    }
+
+    fn continue_counts(&mut self) -> ContinueCounts {
+        self.outgoing.uploads().map(|uploads| uploads.counts().clone()).unwrap_or_default()
     }
 
     fn end_of_input(

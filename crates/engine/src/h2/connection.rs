@@ -7,6 +7,7 @@
 use super::stream::Http2Stream;
 use crate::hot::{BlockIndex, ExchangeIndex};
 use crate::{Nanos, Slot, Transport};
+use paceline_http::BodyBytes;
 use paceline_http::h2::{
     ErrorCode, FieldDecoder, OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, StreamIds,
     WINDOW_DEFAULT, write_client_preface, write_data, write_reset, write_window_update,
@@ -42,6 +43,10 @@ pub(super) struct Http2Connection {
     pub receive_window: ReceiveWindow,
     /// Streams whose bodies wait for a window or for room.
     pub blocked: VecDeque<ExchangeIndex>,
+    /// Bytes of the output that continue bodies, and are not counted as sent.
+    pub body_out: usize,
+    /// The place of the stream that the last of them belong to.
+    pub body_place: ExchangeIndex,
     /// Streams cancelled since the last response.
     pub cancels: u32,
     /// Frames since then, or since a part of a body moved, that moved nothing; negative while sent bytes pay for more.
@@ -69,6 +74,8 @@ impl Default for Http2Connection {
             window: SendWindow::new(WINDOW_DEFAULT),
             receive_window: ReceiveWindow::new(OUR_WINDOW),
             blocked: VecDeque::new(),
+            body_out: 0,
+            body_place: 0,
             cancels: 0,
             stray_frames: 0,
             window_at_stray: 0,
@@ -143,18 +150,19 @@ impl Http2Connection {
 
     /// Writes as much of a stream's body as both windows, frames and output allow. Returns whether that completed the
     /// body.
-    pub(super) fn write_body(&mut self, stream: &mut Http2Stream, fixed: Option<&[u8]>) -> bool {
+    pub(super) fn write_body(&mut self, stream: &mut Http2Stream, fixed: Option<BodyBytes<'_>>) -> bool {
         while stream.unsent > 0 {
-            let body = fixed.unwrap_or(&stream.body);
+            let body = fixed.unwrap_or(BodyBytes::Kept(&stream.body));
             let window = self.window.available().min(stream.window.available());
-            let count = stream.unsent.min(window).min(self.peer.max_frame_size);
+            let count = window.min(self.peer.max_frame_size).min(stream.frame_bytes_max);
             if count == 0 || self.out.len() >= MAX_OUT_BYTES {
                 return false;
             }
-            let at = body.len() - stream.unsent as usize;
-            let is_last = count == stream.unsent;
-            write_data(&mut self.out, stream.id, &body[at..at + count as usize], is_last);
-            stream.unsent -= count;
+            let piece = body.piece_at(body.length() - stream.unsent, count as usize);
+            let count = piece.len() as u32;
+            let is_last = u64::from(count) == stream.unsent;
+            write_data(&mut self.out, stream.id, piece, is_last);
+            stream.unsent -= u64::from(count);
             stream.window.consume(count);
             self.window.consume(count);
         }

@@ -185,7 +185,13 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         if !connection.out.is_empty() {
             connection.unsent_since = now;
             // The next read reports a broken connection.
-            let _ = connection.flush(slot, transport);
+            let sent = connection.flush(slot, transport).unwrap_or(0);
+            if connection.body_out > 0 {
+                let body = sent.min(connection.body_out);
+                connection.body_out -= body;
+                let block = tracker.exchanges().at(slot, connection.body_place).block;
+                tracker.moved(block, body as u64, 0);
+            }
         }
         read?;
         match self.state.has_ended(slot, tracker.exchanges().live(slot)) {
@@ -204,7 +210,12 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         loop {
             let connection = &mut self.state.connections[slot as usize];
             let sent = connection.flush(slot, transport)?;
-            tracker.moved(connection.unsent_block, sent as u64, 0);
+            let block = match connection.body_out {
+                0 => connection.unsent_block,
+                _ => tracker.exchanges().at(slot, connection.body_place).block,
+            };
+            connection.body_out = connection.body_out.saturating_sub(sent);
+            tracker.moved(block, sent as u64, 0);
             if !connection.out.is_empty() {
                 return Ok(IoProgress::Pending);
             }
@@ -221,6 +232,17 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
     fn unsent_since(&self, slot: Slot) -> Option<Nanos> {
         let connection = &self.state.connections[slot as usize];
         (!connection.out.is_empty()).then_some(connection.unsent_since)
+    }
+
+    /// Parts of bodies wait for room in the output, and it has some.
+    fn take_body_alarm(&mut self, slot: Slot, _: Nanos) -> Option<Nanos> {
+        let (connection, streams) = (&self.state.connections[slot as usize], &self.state.streams);
+        let may_send = |place: &ExchangeIndex| {
+            let stream = streams.get(slot, *place);
+            stream.unsent > 0 && stream.window.available() > 0
+        };
+        let has_room = connection.out.is_empty() && connection.window.available() > 0;
+        (has_room && connection.blocked.iter().any(may_send)).then_some(Nanos::ZERO)
     }
 
     fn end_of_input(

@@ -8,7 +8,7 @@ use super::stream::{Http2Stream, Streams};
 use crate::hot::{ExchangeIndex, KindChoice, MadeStep, Scenario, SendTimes, Tracker};
 use crate::{Nanos, Random, Settings, Slot};
 use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT, write_text_request};
-use paceline_http::{Expander, Scheme};
+use paceline_http::{BodyBytes, Expander, Scheme};
 use std::collections::VecDeque;
 
 /// The maximum length of prepared requests: as many as are sent at once.
@@ -153,7 +153,7 @@ impl Http2Outgoing {
                 write_text_request(text, self.scheme, stream.id, &mut connection.table, &mut connection.out);
             stream.body.clear();
             stream.body.extend_from_slice(&text[body_at..]);
-            stream.unsent = stream.body.len() as u32;
+            (stream.unsent, stream.frame_bytes_max) = (stream.body.len() as u64, u32::MAX);
             self.begun.push(WrittenStream { kind, place, start });
             if stream.unsent > 0 && !connection.write_body(stream, None) {
                 connection.blocked.push_back(place);
@@ -216,15 +216,13 @@ impl Http2Outgoing {
         streams: &mut Streams,
     ) {
         let stream = streams.at(slot, place);
-        let fixed = self.blocks.fixed_body(stream.kind.into());
-        match fixed {
-            Some(body) => stream.unsent = body.len() as u32,
-            None => {
-                stream.body.clear();
-                stream.body.extend_from_slice(&self.body);
-                stream.unsent = self.body.len() as u32;
-            }
+        let fixed = self.blocks.body(stream.kind.into());
+        if fixed.is_none() {
+            stream.body.clear();
+            stream.body.extend_from_slice(&self.body);
         }
+        stream.unsent = fixed.unwrap_or(BodyBytes::Kept(&self.body)).length();
+        stream.frame_bytes_max = self.blocks.frame_bytes_max(stream.kind.into());
         // Only this body: undoing it must not remove bytes of another.
         if !connection.write_body(stream, fixed) {
             connection.blocked.push_back(place);
@@ -232,8 +230,8 @@ impl Http2Outgoing {
     }
 
     /// The body of the request on a stream, if it is the same in every request of its kind.
-    fn fixed_body<S: Scenario>(&self, stream: &Http2Stream) -> Option<&[u8]> {
-        if S::IS_USED { None } else { self.blocks.fixed_body(stream.kind.into()) }
+    fn fixed_body<S: Scenario>(&self, stream: &Http2Stream) -> Option<BodyBytes<'_>> {
+        if S::IS_USED { None } else { self.blocks.body(stream.kind.into()) }
     }
 
     /// Writes as much of the waiting bodies as windows and output allow.
@@ -250,12 +248,14 @@ impl Http2Outgoing {
             if !stream.is_open() {
                 continue;
             }
-            let before = stream.unsent;
+            let (before, out_before) = (stream.unsent, connection.out.len());
             if !connection.write_body(stream, body) {
                 connection.blocked.push_back(place);
             }
             if stream.unsent < before {
-                connection.body_written(before - stream.unsent);
+                connection.body_written((before - stream.unsent) as u32);
+                connection.body_out += connection.out.len() - out_before;
+                connection.body_place = place;
             }
         }
     }
@@ -340,9 +340,9 @@ impl Http2Outgoing {
                 self.first.push_front(begun.kind);
                 self.expander.undo_number(stream.number);
             }
-            let fixed = if S::IS_USED { None } else { self.blocks.fixed_body(begun.kind.into()) };
-            let body = fixed.unwrap_or(&stream.body);
-            connection.window.undo(body.len() as u32 - stream.unsent);
+            let fixed = if S::IS_USED { None } else { self.blocks.body(begun.kind.into()) };
+            let body = fixed.unwrap_or(BodyBytes::Kept(&stream.body));
+            connection.window.undo((body.length() - stream.unsent) as u32);
             stream.end();
             connection.blocked.retain(|place| *place != begun.place);
         }

@@ -18,7 +18,9 @@ pub(super) struct Http2Stream {
     /// The number of its request.
     pub number: u64,
     /// Bytes at the end of the request's body that have not been written.
-    pub unsent: u32,
+    pub unsent: u64,
+    /// The largest DATA frame for it.
+    pub frame_bytes_max: u32,
     /// That body, if it is not the same in every request.
     pub body: Vec<u8>,
     /// The number of bytes of it that may be sent.
@@ -42,6 +44,7 @@ impl Http2Stream {
             kind: 0,
             number: 0,
             unsent: 0,
+            frame_bytes_max: u32::MAX,
             body: Vec::new(),
             window: SendWindow::new(0),
             has_response: false,

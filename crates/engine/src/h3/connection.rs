@@ -225,7 +225,7 @@ pub(super) fn send_request<T: Transport>(
 ) -> usize {
     let mut sent = 0;
     let mut send = connection.send_stream(id);
-    while stream.unsent.iter().any(|part| !part.is_empty()) {
+    while stream.has_unsent() {
         let before = T::NOTES_STREAMS.then(|| stream.unsent.concat());
         match send.write_chunks(&mut stream.unsent) {
             Ok(written) => {

@@ -338,7 +338,8 @@ impl<S: Scenario> Http3<S> {
             return Some(self.outgoing.next());
         }
         let step = self.responses.scenario.make(slot, place, now)?;
-        Some(NextRequest { kind: step.kind, number: 0, bytes: self.outgoing.encode_text(step.text) })
+        let bytes = self.outgoing.encode_text(step.text);
+        Some(NextRequest { kind: step.kind, number: 0, bytes, generated: None })
     }
 
     /// Begins one request; false if there is none.
@@ -352,13 +353,14 @@ impl<S: Scenario> Http3<S> {
         let Some(id) = self.connections[slot as usize].reserve.pop_front() else { return false };
         let place = self.responses.streams.open(slot, id);
         let request = place.and_then(|place| self.next_request(slot, place, send_times.at));
-        let (Some(place), Some(NextRequest { kind, number, bytes })) = (place, request) else {
+        let (Some(place), Some(request)) = (place, request) else {
             place.into_iter().for_each(|place| self.responses.streams.end(slot, place));
             self.connections[slot as usize].reserve.push_front(id);
             return false;
         };
         let stream = self.responses.streams.at(slot, place);
-        stream.begin(kind, number, bytes);
+        let kind = request.kind;
+        stream.begin(request);
         let quic = &mut self.connections[slot as usize].quic;
         let sent =
             quic.as_mut().map_or(0, |quic| send_request(slot, id, stream, &mut quic.connection, transport));

@@ -6,8 +6,9 @@ use crate::hot::KindChoice;
 use crate::{Random, Settings};
 use bytes::Bytes;
 use paceline_http::h3::{RequestSections, write_text_request};
-use paceline_http::{Expander, Scheme};
+use paceline_http::{Expander, GeneratedBody, Scheme};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The requests of a worker.
 pub(super) struct Http3Outgoing {
@@ -18,6 +19,8 @@ pub(super) struct Http3Outgoing {
     heads: Box<[Option<Bytes>]>,
     /// By kind: the body, if it is the same every time.
     bodies: Box<[Option<Bytes>]>,
+    /// By kind: the body, if it is generated.
+    generated: Box<[Option<Arc<SharedBody>>]>,
     /// Kinds of requests that were handed back, in the order of the schedule: sent before any is drawn.
     first: VecDeque<u16>,
     head: Vec<u8>,
@@ -32,6 +35,34 @@ pub(super) struct NextRequest {
     pub number: u64,
     /// The frames before the body, and the body.
     pub bytes: [Bytes; 2],
+    /// A generated body, which follows.
+    pub generated: Option<Arc<SharedBody>>,
+}
+
+/// A generated body, whose bytes all streams share.
+pub(super) struct SharedBody {
+    period: Bytes,
+    /// The number of bytes that repeat the period.
+    repeated: u64,
+    end: Bytes,
+}
+
+impl SharedBody {
+    fn new(body: &GeneratedBody) -> Self {
+        let (period, repeated, end) = body.parts();
+        Self { period: Bytes::copy_from_slice(period), repeated, end: Bytes::copy_from_slice(end) }
+    }
+
+    /// Bytes from an offset on; empty at the end.
+    pub(super) fn piece_at(&self, at: u64) -> Bytes {
+        let left = self.repeated.saturating_sub(at);
+        if left == 0 {
+            return self.end.slice(((at - self.repeated) as usize).min(self.end.len())..);
+        }
+        let start = (at % self.period.len() as u64) as usize;
+        let most = usize::try_from(left).unwrap_or(usize::MAX);
+        self.period.slice(start..self.period.len().min(start.saturating_add(most)))
+    }
 }
 
 impl Http3Outgoing {
@@ -42,10 +73,12 @@ impl Http3Outgoing {
         let sections = RequestSections::new(requests.http2());
         let (choice, values) = KindChoice::new(requests, seed, place);
         let kinds = 0..sections.count();
+        let generated = |kind| sections.generated_body(kind).map(|body| Arc::new(SharedBody::new(&body)));
         Self {
             choice,
             expander: Expander::for_parts(place, places, values, requests.files(), sections.parts_max()),
             heads: kinds.clone().map(|kind| sections.fixed_head(kind).map(Bytes::from)).collect(),
+            generated: kinds.clone().map(generated).collect(),
             bodies: kinds.map(|kind| sections.fixed_body(kind).map(Bytes::copy_from_slice)).collect(),
             sections,
             first: VecDeque::new(),
@@ -73,7 +106,7 @@ impl Http3Outgoing {
                 [Bytes::copy_from_slice(&self.head), body]
             }
         };
-        NextRequest { kind, number, bytes }
+        NextRequest { kind, number, bytes, generated: self.generated[usize::from(kind)].clone() }
     }
 
     /// A request that a scenario has made as text.

@@ -3,6 +3,7 @@
 //! A stream's index determines its place, so that no map is needed. Unlike in HTTP/2 an index cannot be skipped (RFC 9000
 //! §2.1): if a slow stream still occupies the place, another one is searched for.
 
+use super::outgoing::{NextRequest, SharedBody};
 use crate::hot::{ExchangeIndex, PartialResponse};
 use crate::{Nanos, Slot};
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use paceline_http::Method;
 use paceline_http::h2::ResponseProgress;
 use paceline_http::h3::FrameReader;
 use quinn_proto::{Dir, Side, StreamId};
+use std::sync::Arc;
 
 /// The index of a place without a stream.
 const VACANT: u64 = u64::MAX;
@@ -22,6 +24,8 @@ pub(super) struct Http3Stream {
     pub number: u64,
     /// The parts of the request that QUIC has not taken: the frames before the body, and the body.
     pub unsent: [Bytes; 2],
+    /// A generated body that follows those parts, and how much of it they have had.
+    generated: Option<(Arc<SharedBody>, u64)>,
     /// Whether QUIC has not taken the whole request.
     pub is_sending: bool,
     /// Whether a byte of the response has come. The fields below are invalid before that.
@@ -40,6 +44,7 @@ impl Http3Stream {
             kind: 0,
             number: 0,
             unsent: [Bytes::new(), Bytes::new()],
+            generated: None,
             is_sending: false,
             has_response: false,
             reader: FrameReader::request(),
@@ -50,8 +55,9 @@ impl Http3Stream {
     }
 
     /// Starts a stream for a request.
-    pub(super) fn begin(&mut self, kind: u16, number: u64, request: [Bytes; 2]) {
-        (self.kind, self.number, self.unsent) = (kind, number, request);
+    pub(super) fn begin(&mut self, request: NextRequest) {
+        (self.kind, self.number, self.unsent) = (request.kind, request.number, request.bytes);
+        self.generated = request.generated.map(|body| (body, 0));
         (self.is_sending, self.has_response) = (true, false);
     }
 
@@ -64,9 +70,21 @@ impl Http3Stream {
         self.bytes = 0;
     }
 
+    /// Whether a part of the request has not been taken. The next piece of a generated body becomes one.
+    pub(super) fn has_unsent(&mut self) -> bool {
+        if self.unsent.iter().any(|part| !part.is_empty()) {
+            return true;
+        }
+        let Some((body, at)) = &mut self.generated else { return false };
+        let piece = body.piece_at(*at);
+        *at += piece.len() as u64;
+        self.unsent[1] = piece;
+        !self.unsent[1].is_empty()
+    }
+
     /// Forgets the rest of the request.
     pub(super) fn stop_sending(&mut self) {
-        self.is_sending = false;
+        (self.is_sending, self.generated) = (false, None);
         self.unsent = [Bytes::new(), Bytes::new()];
     }
 }

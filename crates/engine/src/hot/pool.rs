@@ -95,7 +95,8 @@ pub(super) struct Pool {
     carries: u32,
     /// The pause between a response and the next request of its connection.
     think: Option<Think>,
-    /// Whether connections are kept as long as the server keeps them, and have neither a think time nor streams.
+    /// Whether connections are kept as long as the server keeps them, and have no think time, no streams and no bodies
+    /// that follow later.
     plain_life: bool,
     /// The source of think times.
     random: Random,
@@ -141,7 +142,9 @@ impl Pool {
             connecting: 0,
             carries: settings.job.requests_per_connection_max(),
             think: settings.job.think,
-            plain_life: settings.job.has_plain_connections() && !settings.requests.have_streams(),
+            plain_life: settings.job.has_plain_connections()
+                && !settings.requests.have_streams()
+                && !settings.requests.have_uploads(),
             random: thinking(settings.seed, worker),
             counts: ConnectionCounts::default(),
             attempts: 0,

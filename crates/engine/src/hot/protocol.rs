@@ -9,7 +9,7 @@
 use super::exchange::ExchangeIndex;
 use super::request_tracker::{SendTimes, Tracker};
 use super::scenario::Scenario;
-use crate::outcome::ConnectionFailure;
+use crate::outcome::{ConnectionFailure, ContinueCounts};
 use crate::tls::TlsOutcome;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use std::io;
@@ -156,6 +156,21 @@ pub trait ProtocolHandler {
 
     /// Since when bytes have waited for room in the socket; none if no bytes wait.
     fn unsent_since(&self, slot: Slot) -> Option<Nanos>;
+
+    /// When [`ProtocolHandler::flush`] is to be called for a connection although no event reports room, because a body may be
+    /// sent then: [`Nanos::ZERO`] for at once. None if it need not be, or an alarm that was set before suffices. Asked only
+    /// in runs with such bodies ([`crate::Requests::have_uploads`]).
+    fn take_body_alarm(&mut self, _slot: Slot, _now: Nanos) -> Option<Nanos> {
+        None
+    }
+
+    /// That alarm has rung.
+    fn body_alarm_rang(&mut self, _slot: Slot) {}
+
+    /// How waits for 100 Continue have ended.
+    fn continue_counts(&mut self) -> ContinueCounts {
+        ContinueCounts::default()
+    }
 
     /// The server closed its side; `cut` if it is unknown whether bytes are missing. Returns the failure, if it is one;
     /// a connection without exchanges in flight may be closed.

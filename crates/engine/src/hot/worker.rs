@@ -162,13 +162,14 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     /// Returns the outcome. The recorder is emptied.
     pub fn into_outcome(self) -> ThreadOutcome {
         let tls = self.traffic.tls_outcome().cloned();
-        let (mut tracker, pool, _transport, protocol) = self.traffic.into_parts();
+        let (mut tracker, pool, _transport, mut protocol) = self.traffic.into_parts();
         let noted_sends = tracker.recorder().take_noted();
         let carried = Carried { outstanding: self.carried, ended: tracker.recorder().carried() };
         let (sums, intervals, interval) = tracker.recorder().finish();
         let mut connections = pool.into_counts();
         connections.stream_limit = protocol.stream_limit();
         connections.saw_compressed = protocol.saw_compressed();
+        let continues = protocol.continue_counts();
         let scenario = protocol.into_scenario().into_counts();
         connections.cookies_dropped = scenario.cookies_dropped;
         let wrong_bodies = tracker.finish(&mut connections);
@@ -187,6 +188,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             spans: self.spans,
             tls,
             wrong_bodies,
+            continues,
             sessions_completed: scenario.completed,
             session_times: scenario.times,
         }

@@ -30,4 +30,5 @@ mod support;
 mod timeouts;
 mod tls;
 mod tls_server;
+mod uploads;
 mod websocket;

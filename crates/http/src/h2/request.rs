@@ -12,6 +12,7 @@ use super::hpack::{
 };
 use super::settings::PeerSettings;
 use crate::RandomBits;
+use crate::body::{BodyBytes, BodyFraming};
 use crate::template::{Expander, TemplatePart, join};
 
 /// A request as HTTP/2 and HTTP/3 send it: pseudo-header fields first, names in lower case, values possibly with placeholders.
@@ -20,6 +21,9 @@ use crate::template::{Expander, TemplatePart, join};
 pub struct Http2Request {
     fields: Vec<FieldTemplate>,
     body: Vec<TemplatePart>,
+    /// The length of a body that is generated; `body` is then empty.
+    generated: Option<u64>,
+    framing: BodyFraming,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +60,23 @@ impl Http2Request {
             let value = join(value.into_iter().map(settle).collect());
             FieldTemplate { name: name.into_bytes(), value }
         };
-        Self { fields: fields.into_iter().map(field).collect(), body }
+        let fields = fields.into_iter().map(field).collect();
+        Self { fields, body, generated: None, framing: BodyFraming::Length }
+    }
+
+    /// The same with a body that is generated, or that is framed in another way than by its length.
+    pub(crate) fn with_framing(self, generated: Option<u64>, framing: BodyFraming) -> Self {
+        Self { generated, framing, ..self }
+    }
+
+    /// The length of a body that is generated.
+    pub(crate) fn generated(&self) -> Option<u64> {
+        self.generated
+    }
+
+    /// How the body is framed.
+    pub(crate) fn framing(&self) -> BodyFraming {
+        self.framing
     }
 
     /// The fields, in the order in which they are sent.
@@ -128,6 +148,10 @@ struct KindBlocks {
     body_at: usize,
     /// The body, if it is the same in every request; none otherwise.
     fixed_body: Option<Vec<u8>>,
+    /// The length of a body that is generated; `fixed_body` is then empty.
+    generated: Option<u64>,
+    /// The largest DATA frame for the body.
+    frame_bytes_max: u32,
     /// The only frame of a request that is the same every time and has no body, once the shared fields are in the
     /// peer's table. Its stream is 0.
     repeated: Option<Vec<u8>>,
@@ -162,14 +186,29 @@ impl RequestBlocks {
         self.kinds.len()
     }
 
-    /// The body of this kind of request, if it is the same every time; empty if it has none.
+    /// The body of this kind of request, if it is the same every time; empty if it has none, or a generated one.
     pub fn fixed_body(&self, kind: usize) -> Option<&[u8]> {
         self.kinds[kind].fixed_body.as_deref()
     }
 
+    /// The same body, or a generated one; none if it varies.
+    #[inline]
+    pub fn body(&self, kind: usize) -> Option<BodyBytes<'_>> {
+        let kind = &self.kinds[kind];
+        match kind.generated {
+            Some(length) => Some(BodyBytes::Generated(length)),
+            None => kind.fixed_body.as_deref().map(BodyBytes::Kept),
+        }
+    }
+
+    /// The largest DATA frame for the body of this kind of request.
+    pub fn frame_bytes_max(&self, kind: usize) -> u32 {
+        self.kinds[kind].frame_bytes_max
+    }
+
     /// Whether requests of this kind have a body, so that DATA must follow their field block.
     pub fn has_body(&self, kind: usize) -> bool {
-        self.kinds[kind].fixed_body.as_ref().is_none_or(|body| !body.is_empty())
+        self.kinds[kind].has_body()
     }
 
     /// The maximum number of placeholders and pieces of text in a kind, for [`Expander::for_parts`].
@@ -207,7 +246,7 @@ impl RequestBlocks {
         *table = next;
         if kind.parts.is_empty() && !is_shrinking {
             expander.skip_number();
-            let has_body = kind.fixed_body.as_ref().is_some_and(|body| !body.is_empty());
+            let has_body = kind.has_body();
             return write_field_block(out, stream, &block.bytes, !has_body);
         }
         kind.write_expanded(block, is_shrinking, stream, expander, out, body);
@@ -226,13 +265,25 @@ impl KindBlocks {
         let [first, rest, plain] = [BlockForm::First, BlockForm::Rest, BlockForm::Plain]
             .map(|form| FieldBlock::new(request, shared, form));
         let is_one_frame = rest.bytes.len() <= FRAME_SIZE_DEFAULT as usize;
-        let repeated = (parts.is_empty() && fixed_body.as_ref().is_some_and(Vec::is_empty) && is_one_frame)
-            .then(|| {
-                let mut frame = Vec::new();
-                write_field_block(&mut frame, 0, &rest.bytes, true);
-                frame
-            });
-        Self { first, rest, plain, parts, body_at, fixed_body, repeated }
+        let has_no_body = fixed_body.as_ref().is_some_and(Vec::is_empty) && request.generated.is_none();
+        let repeated = (parts.is_empty() && has_no_body && is_one_frame).then(|| {
+            let mut frame = Vec::new();
+            write_field_block(&mut frame, 0, &rest.bytes, true);
+            frame
+        });
+        let frame_bytes_max = match request.framing {
+            BodyFraming::Chunks(size) => size.get(),
+            BodyFraming::Length => u32::MAX,
+        };
+        let generated = request.generated;
+        Self { first, rest, plain, parts, body_at, fixed_body, generated, frame_bytes_max, repeated }
+    }
+
+    /// Whether DATA follows the field block; a body that varies may be empty.
+    #[inline]
+    fn has_body(&self) -> bool {
+        self.generated.is_some_and(|length| length > 0)
+            || self.fixed_body.as_ref().is_none_or(|body| !body.is_empty())
     }
 
     /// Writes a request whose bytes vary.
@@ -266,7 +317,7 @@ impl KindBlocks {
             body.clear();
             drawn.write(&self.parts, self.body_at..self.parts.len(), body);
         }
-        let has_body = self.fixed_body.as_ref().map_or(!body.is_empty(), |body| !body.is_empty());
+        let has_body = if self.fixed_body.is_none() { !body.is_empty() } else { self.has_body() };
         expander.next_request(drawn);
         super::frame::close_field_block(out, start, block_at, stream, !has_body);
     }

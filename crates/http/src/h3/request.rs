@@ -3,12 +3,14 @@
 //! A field section uses no dynamic table, so it is the same on every connection. A request that is the same every time
 //! is the same bytes on every stream.
 
-use super::frame::{write_data_head, write_headers};
+use super::frame::{write_data, write_data_head, write_headers};
 use super::qpack::{push_field, push_name, push_prefix};
+use crate::body::{BodyFraming, GeneratedBody};
 use crate::h2::Http2Request;
 use crate::h2::hpack::push_string_length;
 use crate::template::{Expander, TemplatePart};
 use crate::{RandomBits, Scheme};
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// All requests of a run, encoded.
@@ -30,8 +32,11 @@ struct KindSection {
     parts: Vec<TemplatePart>,
     /// The index of the first part of the body.
     body_at: usize,
-    /// The body, if it is the same in every request; none otherwise.
+    /// The body, if it is the same in every request; none otherwise. With chunks, in its DATA frames.
     fixed_body: Option<Vec<u8>>,
+    /// The length of a body that is generated; `fixed_body` is then empty.
+    generated: Option<u64>,
+    framing: BodyFraming,
 }
 
 impl RequestSections {
@@ -45,9 +50,19 @@ impl RequestSections {
         self.kinds.len()
     }
 
-    /// The body of this kind of request, if it is the same every time; empty if it has none.
+    /// What follows on the stream if the body of this kind of request is the same every time: the body or, with chunks, its DATA
+    /// frames; empty if it has none, or a generated one.
     pub fn fixed_body(&self, kind: usize) -> Option<&[u8]> {
         self.kinds[kind].fixed_body.as_deref()
+    }
+
+    /// The generated body of this kind of request, if it has one.
+    pub fn generated_body(&self, kind: usize) -> Option<GeneratedBody> {
+        let kind = &self.kinds[kind];
+        kind.generated.map(|length| match kind.framing {
+            BodyFraming::Length => GeneratedBody::plain(length),
+            BodyFraming::Chunks(size) => GeneratedBody::framed(length, size, write_data, &[]),
+        })
     }
 
     /// The maximum number of placeholders and pieces of text in a kind, for [`Expander::for_parts`].
@@ -61,9 +76,7 @@ impl RequestSections {
         let body = kind.fixed_body.as_ref().filter(|_| kind.parts.is_empty())?;
         let mut out = Vec::new();
         write_headers(&mut out, &kind.bytes);
-        if !body.is_empty() {
-            write_data_head(&mut out, body.len());
-        }
+        kind.write_data_head(&mut out, body.len());
         Some(out)
     }
 
@@ -91,19 +104,23 @@ impl RequestSections {
         body.clear();
         if kind.fixed_body.is_none() {
             drawn.write(&kind.parts, kind.body_at..kind.parts.len(), body);
+            if let BodyFraming::Chunks(size) = kind.framing {
+                *body = in_frames(body, size);
+            }
         }
         expander.next_request(drawn);
         write_headers(out, section);
-        let body_bytes = kind.fixed_body.as_ref().map_or(body.len(), Vec::len);
-        if body_bytes > 0 {
-            write_data_head(out, body_bytes);
-        }
+        kind.write_data_head(out, kind.fixed_body.as_ref().map_or(body.len(), Vec::len));
     }
 }
 
 impl KindSection {
     fn new(request: &Http2Request) -> Self {
-        let fixed_body = request.fixed_body();
+        let framing = request.framing();
+        let fixed_body = request.fixed_body().map(|body| match framing {
+            BodyFraming::Length => body,
+            BodyFraming::Chunks(size) => in_frames(&body, size),
+        });
         let (mut bytes, mut values, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         push_prefix(&mut bytes);
         // Pseudo-header fields come first (RFC 9114 §4.3).
@@ -123,8 +140,24 @@ impl KindSection {
         if fixed_body.is_none() {
             parts.extend(request.body().iter().cloned());
         }
-        Self { bytes, values, parts, body_at, fixed_body }
+        Self { bytes, values, parts, body_at, fixed_body, generated: request.generated(), framing }
     }
+
+    /// Appends the head of the DATA frame for the body, or for `body_bytes` if that is not generated. A body in chunks has its
+    /// own.
+    fn write_data_head(&self, out: &mut Vec<u8>, body_bytes: usize) {
+        let length = self.generated.map_or(body_bytes, |length| length as usize);
+        if self.framing == BodyFraming::Length && length > 0 {
+            write_data_head(out, length);
+        }
+    }
+}
+
+/// A body in DATA frames of a size.
+fn in_frames(body: &[u8], size: NonZeroU32) -> Vec<u8> {
+    let mut frames = Vec::new();
+    body.chunks(size.get() as usize).for_each(|piece| write_data(&mut frames, piece));
+    frames
 }
 
 /// Appends a request that is given as text, in the form of HTTP/1.1: HEADERS and, if it has a body, the head of DATA.

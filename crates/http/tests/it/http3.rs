@@ -8,7 +8,10 @@ use paceline_http::h3::{
     StreamKind, StreamKindReader, decode_section, push_field, push_prefix, read_varint, write_control_stream,
     write_data, write_goaway, write_headers, write_text_request,
 };
-use paceline_http::{ContentCoding, Expander, GrpcFields, LineFiles, RandomBits, Request, Scheme, Url};
+use paceline_http::{
+    BodyFraming, ContentCoding, Expander, GrpcFields, LineFiles, RandomBits, Request, Scheme, Url,
+};
+use std::num::NonZeroU32;
 
 /// A field section with these fields.
 fn section(fields: &[(&str, &str)]) -> Vec<u8> {
@@ -189,4 +192,41 @@ fn a_request_given_as_text_has_its_pseudo_fields_first() {
     assert_eq!(fields, expected);
     assert_eq!((&text[body_at..], after.as_slice()), (&b"hi"[..], &[0, 2][..]));
     assert_eq!(read_varint(&out), Some((1, 1)), "HEADERS");
+}
+
+#[test]
+fn bodies_in_chunks_are_several_frames() {
+    let url = Url::parse("https://a.test/").unwrap();
+    let framing = BodyFraming::Chunks(NonZeroU32::new(3).unwrap());
+    let post = |body: &str, generated| Request {
+        method: "POST".into(),
+        body: body.into(),
+        generated,
+        framing,
+        ..Request::get(&url)
+    };
+    let files = LineFiles::default();
+    let requests = [post("body", None), post("n{seq}: x", None), post("", Some(7)), post("", None)];
+    let compiled = requests.map(|request| request.compile_http2(Scheme::Https, &files).unwrap());
+    let mut sections = RequestSections::new(&compiled);
+    let head = sections.fixed_head(0).unwrap();
+    let (fields, after) = request_fields(&head);
+    assert!(!fields.contains("content-length") && after.is_empty(), "{fields}");
+    assert_eq!(sections.fixed_body(0), Some(&b"\x00\x03bod\x00\x01y"[..]));
+    let mut expander = Expander::for_parts(0, 1, Lowest, 0, sections.parts_max());
+    let (mut out, mut body) = (Vec::new(), Vec::new());
+    sections.write(1, &mut expander, &mut out, &mut body);
+    assert_eq!((request_fields(&out).1.len(), body.as_slice()), (0, &b"\x00\x03n0:\x00\x02 x"[..]));
+    let generated = sections.generated_body(2).unwrap();
+    assert_eq!((generated.length(), sections.fixed_body(2)), (7 + 3 * 2, Some(&b""[..])));
+    assert!(request_fields(&sections.fixed_head(3).unwrap()).0.contains("content-length: 0"));
+    // With a length there is one frame, whose head comes first.
+    let whole = Request { framing: BodyFraming::Length, ..post("", Some(70_000)) };
+    let sections = RequestSections::new(&[whole.compile_http2(Scheme::Https, &files).unwrap()]);
+    let (fields, after) = request_fields(&sections.fixed_head(0).unwrap());
+    assert!(fields.contains("content-length: 70000\n"), "{fields}");
+    assert_eq!(
+        (after.as_slice(), sections.generated_body(0).unwrap().length()),
+        (&[0, 0x80, 1, 0x11, 0x70][..], 70_000)
+    );
 }

@@ -3,7 +3,8 @@
 //! Requests without placeholders; those with placeholders are in `templates.rs`. Error messages are compared word for
 //! word, with the position of the fault. The binary's `requests` tests check that a run sends exactly these bytes.
 
-use paceline_http::{Method, Request, RequestError, USER_AGENT, Url};
+use paceline_http::{BodyFraming, LineFiles, Method, Request, RequestError, USER_AGENT, Url};
+use std::num::NonZeroU32;
 
 fn request(edit: impl FnOnce(&mut Request)) -> Request {
     let mut request = Request::get(&Url::parse("http://127.0.0.1:8080/").unwrap());
@@ -137,14 +138,44 @@ fn line_breaks_in_requests_are_refused() {
         ),
         (
             with(&[("transfer-encoding", "chunked")]),
-            "header Transfer-Encoding cannot be set: bodies are sent with a Content-Length; remove the header",
+            "header Transfer-Encoding cannot be set: remove the header; --chunked sends the body in chunks",
         ),
         (
             with(&[("expect", "100-continue")]),
-            "header Expect cannot be set: Paceline sends the body at once, without waiting for 100 Continue; remove the header",
+            "header Expect cannot be set: remove the header; --expect-continue sends it, and waits for 100 Continue",
         ),
     ];
     for (request, expected) in refusals {
         assert_eq!(request.encode().unwrap_err().to_string(), expected);
     }
+}
+
+#[test]
+fn bodies_are_sent_in_chunks_and_after_100_continue() {
+    let post = |body: &str, size: u32| {
+        request(|request| {
+            request.method = "POST".into();
+            request.body = body.into();
+            request.framing = NonZeroU32::new(size).map_or(BodyFraming::Length, BodyFraming::Chunks);
+        })
+    };
+    let end = |request: &Request| text(request).split_once("Accept: */*\r\n").unwrap().1.to_owned();
+    let chunks = "Transfer-Encoding: chunked\r\n\r\n4\r\nhell\r\n1\r\no\r\n0\r\n\r\n";
+    assert_eq!(end(&post("hello", 4)), chunks);
+    assert_eq!(end(&post("", 4)), "Content-Length: 0\r\n\r\n", "there is no body");
+    let waits = |request: Request| Request { expects_continue: true, ..request };
+    assert_eq!(end(&waits(post("hi", 0))), "Expect: 100-continue\r\nContent-Length: 2\r\n\r\nhi");
+    assert_eq!(end(&waits(post("hello", 4))), format!("Expect: 100-continue\r\n{chunks}"));
+    assert_eq!(end(&waits(post("", 0))), "Content-Length: 0\r\n\r\n", "nothing waits");
+    let generated = Request { generated: Some(70_000), ..post("", 0) };
+    assert_eq!(end(&generated), "Content-Length: 70000\r\n\r\n", "its bytes follow");
+    let generated = Request { generated: Some(70_000), ..post("", 9) };
+    assert_eq!(end(&generated), "Transfer-Encoding: chunked\r\n\r\n");
+    for request in [generated, waits(post("hello", 4)), waits(post("hi", 0))] {
+        let template = request.compile(&LineFiles::default()).unwrap();
+        assert_eq!(template.as_fixed(), Some(request.encode().unwrap().as_slice()));
+    }
+    let headers = vec![("Content-Length".to_owned(), "5".to_owned())];
+    let both = Request { headers, ..post("hello", 4) };
+    assert_eq!(both.encode(), Err(RequestError::LengthWithChunks));
 }

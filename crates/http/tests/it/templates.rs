@@ -4,10 +4,11 @@
 //! lines come from, and `--literal`; `allocation.rs` checks that expanding allocates no memory.
 
 use paceline_http::{
-    Expander, LineFiles, RandomBits, Request, RequestError, RequestTemplate, USER_AGENT, Url,
+    BodyFraming, Expander, LineFiles, RandomBits, Request, RequestError, RequestTemplate, USER_AGENT, Url,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 /// A linear congruential generator (Knuth's MMIX constants), whose high bits are random enough for the counts.
 struct Congruent(u64);
@@ -291,5 +292,39 @@ fn is_expansion(text: &str, template: &str, line: &str, number: u64) -> bool {
             })
         }
         _ => false,
+    }
+}
+
+#[test]
+fn a_varying_body_is_divided_into_chunks() {
+    let files = files(&[("words", "a\n\nseventeen letters")]);
+    for size in [1, 5, 16, 17, 4096] {
+        let framing = BodyFraming::Chunks(NonZeroU32::new(size).unwrap());
+        let plain = request("POST", "/{seq}", &[], "{line:words}{seq}");
+        let template = Request { framing, ..plain.clone() }.compile(&files).unwrap();
+        let expected = plain.compile(&files).unwrap();
+        let (mut chunked, mut whole) = (expander(&template, 0, 1), expander(&expected, 0, 1));
+        for number in 0..7 {
+            let bytes = next(&mut chunked, &template);
+            let (head, mut rest) =
+                bytes.split_at(bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4);
+            let head = std::str::from_utf8(head).unwrap();
+            assert!(head.starts_with(&format!("POST /{number} ")), "{head}");
+            assert!(head.ends_with("\r\nTransfer-Encoding: chunked\r\n\r\n"), "{head}");
+            let mut body = Vec::new();
+            loop {
+                let end = rest.iter().position(|byte| *byte == b'\r').unwrap();
+                let length = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16).unwrap();
+                let (piece, after) = rest[end + 2..].split_at(length);
+                assert!(length <= size as usize && after.starts_with(b"\r\n"));
+                body.extend_from_slice(piece);
+                rest = &after[2..];
+                if length == 0 {
+                    break;
+                }
+            }
+            assert!(rest.is_empty());
+            assert_eq!(body, parse_request(&next(&mut whole, &expected)).0.body);
+        }
     }
 }

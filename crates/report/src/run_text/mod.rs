@@ -256,6 +256,7 @@ fn facts_of(run: &Run, style: Style) -> String {
         ("addresses", addresses(run)),
         ("TLS", tls(run)),
         ("connections", connections(run)),
+        ("100 Continue", expect_continue(run, style)),
         ("fairness", fairness(run, style)),
         ("generator", generator(run)),
         ("server", server(run)),
@@ -279,7 +280,8 @@ fn addresses(run: &Run) -> String {
     let share = |of: &AddressConnections| {
         let made = counted(of.made as f64, "connection");
         let requests = counted(of.requests as f64, "request");
-        let failed = if of.not_ok > 0 { format!(" ({} failed)", count(of.not_ok as f64)) } else { String::new() };
+        let failed =
+            if of.not_ok > 0 { format!(" ({} failed)", count(of.not_ok as f64)) } else { String::new() };
         let refused = match of.failed_attempts {
             0 => String::new(),
             number => format!(", {} to connect failed", counted(number as f64, "attempt")),
@@ -336,6 +338,22 @@ fn connections(run: &Run) -> String {
         connections.commonest_failure.as_ref().map(|failure| format!("most frequent reason: {failure}")),
     );
     if parts.is_empty() { open } else { format!("{open}; in the whole run: {}", parts.join(", ")) }
+}
+
+/// How bodies that waited for 100 Continue were sent.
+fn expect_continue(run: &Run, style: Style) -> String {
+    let Some(bodies) = &run.expect_continue else { return String::new() };
+    let wait = bodies.continue_time_ns.as_ref().map(|times| {
+        format!(" (p50 {}, p99 {})", style.time(times.p50 as f64), style.time(times.p99 as f64))
+    });
+    let parts = [
+        (bodies.continued, format!("sent after it{}", wait.unwrap_or_default())),
+        (bodies.answered, "not sent, because a final status came instead".to_owned()),
+        (bodies.silent, "sent after 1 s without it".to_owned()),
+    ];
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts.map(|(number, how)| format!("{} {how}", count(*number as f64))).collect();
+    if parts.is_empty() { "no body waited".to_owned() } else { format!("bodies: {}", parts.join(", ")) }
 }
 
 /// The distribution over connections: requests of each in a closed loop, the median of each in an open loop, which is

@@ -230,6 +230,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         },
         carried_over: None,
         arrival_check: None,
+        expect_continue: None,
         by_segment: None,
         by_request: None,
         sessions: None,

@@ -92,6 +92,7 @@ impl Prepared {
                 "remove --debug: a report shows the first wrong answer, and the reason of a failed handshake",
             ));
         }
+        self.check_bodies()?;
         let settings = self.debug_settings();
         let (outcome, events) = run_tapped(&settings).map_err(RunError::Engine)?;
         let messages = match settings.job.protocol {
@@ -104,6 +105,21 @@ impl Prepared {
             return Err(self.incomplete(&outcome));
         }
         Ok(self.exchanges(&settings, messages, &outcome))
+    }
+
+    /// Refuses bodies that sessions do not send.
+    fn check_bodies(&self) -> Result<(), RunError> {
+        let job = &self.settings.job;
+        let is_refused = |spec: &RequestSpec| {
+            spec.expect_continue
+                || spec.generated_body() != Ok(None)
+                || spec.chunk_bytes.is_some() && job.protocol.has_streams()
+        };
+        if !job.requests.iter().any(is_refused) {
+            return Ok(());
+        }
+        let what = "--debug cannot show a body that is generated or waits for 100 Continue, or chunks over HTTP/2 and HTTP/3";
+        Err(RunError::usage(what).hint("leave --expect-continue, {bytes:SIZE} or --chunked out"))
     }
 
     /// The settings of a run that carries out every session once, on one connection.

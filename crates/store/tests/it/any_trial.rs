@@ -211,7 +211,7 @@ prop_compose! {
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false, not_ok_share_allowed: Some(n),
             connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: Some(n), rss_bytes: ns, cores: vec![1], run_delay_s: Some(n), most_delayed_thread_share: Some(n), throttling: None }), behind_server: Vec::new(),
-            total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, bad_bodies,
+            total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, bad_bodies, expect_continue: None,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             loaders: vec![paceline_record::Loader { host: "local".to_owned(), share: Some(ns), ..paceline_record::Loader::default() }],
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),

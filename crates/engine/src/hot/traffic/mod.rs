@@ -378,7 +378,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             }
             Ok(Flow::Keep) => match until {
                 Some(until) => self.timers.set(until, slot, TimerKind::Think),
-                None => self.keep(slot, was_full, now),
+                None => {
+                    self.keep(slot, was_full, now);
+                    self.watch_body(slot, now);
+                }
             },
         }
     }

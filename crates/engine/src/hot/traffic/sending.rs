@@ -198,6 +198,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             self.pool.spend(slot, started);
             self.tracker.connecting_took(slot, self.pool.connecting_took(slot), at);
             is_free &= self.pool.allowance(slot) > 0;
+            self.watch_body(slot, at);
         }
         if is_free {
             self.pool.push_free(slot);
@@ -217,7 +218,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let now = self.clock.now();
         match self.protocol.flush(slot, now, &mut self.tracker, &mut self.transport) {
             Ok(IoProgress::Done) => {}
-            Ok(IoProgress::Pending) => return,
+            Ok(IoProgress::Pending) => return self.watch_body(slot, now),
             Err(error) => {
                 return match self.pool.state(slot) {
                     ConnectionState::Greeting => {

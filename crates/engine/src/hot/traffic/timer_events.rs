@@ -22,6 +22,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                     self.send_steps(slot, now);
                 }
                 TimerKind::Stream => self.end_due_streams(slot, now),
+                TimerKind::Body => self.continue_body(slot),
                 TimerKind::Think => {
                     if self.pool.wake(slot, now) {
                         self.pool.push_free(slot);
@@ -123,6 +124,25 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         self.tracker.stream_alarm_rang(slot);
         self.watch_streams(slot);
+    }
+
+    /// Continues a body that may be sent now, or sets the alarm for when it may.
+    pub(super) fn watch_body(&mut self, slot: Slot, now: Nanos) {
+        match self.protocol.take_body_alarm(slot, now) {
+            None => {}
+            Some(Nanos::ZERO) => self.continue_sending(slot),
+            Some(at) => self.timers.set(at, slot, TimerKind::Body),
+        }
+    }
+
+    /// An alarm for a body has rung; the connection may be another one, or have sent it.
+    #[cold]
+    fn continue_body(&mut self, slot: Slot) {
+        self.protocol.body_alarm_rang(slot);
+        let is_open = self.pool.state(slot) > ConnectionState::Greeting;
+        if is_open && self.protocol.unsent_since(slot).is_some() {
+            self.continue_sending(slot);
+        }
     }
 
     /// The drain's limit was reached: ends all outstanding requests.

@@ -3,9 +3,12 @@
 //! A server's decoder reads every written block. Scheduling is not tested here.
 
 use paceline_http::h2::*;
-use paceline_http::{Expander, LineFiles, RandomBits, Request, RequestError, Scheme, Url};
+use paceline_http::{
+    BodyBytes, BodyFraming, Expander, LineFiles, RandomBits, Request, RequestError, Scheme, Url,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::num::NonZeroU32;
 
 /// Always zero: the lowest value.
 struct Zeros;
@@ -241,5 +244,30 @@ proptest! {
             prop_assert!(fields[0].starts_with(':') && fields.iter().filter(|f| f.starts_with(':')).count() == 4);
             prop_assert!(fields[..4].iter().all(|field| field.starts_with(':')));
         }
+    }
+}
+
+#[test]
+fn bodies_in_chunks_have_no_length() {
+    let framing = BodyFraming::Chunks(NonZeroU32::new(1000).unwrap());
+    let post = |body: &[u8], generated, framing| Request {
+        method: "POST".into(),
+        body: body.to_vec(),
+        generated,
+        framing,
+        ..get("http://a/", &[])
+    };
+    let requests = [
+        (post(b"abc", None, framing), BodyBytes::Kept(b"abc"), 1000, false),
+        (post(b"", Some(1 << 40), framing), BodyBytes::Generated(1 << 40), 1000, false),
+        (post(b"", Some(70_000), BodyFraming::Length), BodyBytes::Generated(70_000), u32::MAX, true),
+    ];
+    for (request, body, frame_bytes_max, has_length) in requests {
+        let blocks = RequestBlocks::new(&[compile(&request)]);
+        assert_eq!((blocks.body(0), blocks.has_body(0)), (Some(body), true));
+        assert_eq!(blocks.frame_bytes_max(0), frame_bytes_max);
+        let (fields, end, _) = Connection::new(&blocks).send(0);
+        let length = fields.iter().any(|field| field.starts_with("content-length: "));
+        assert_eq!((length, end), (has_length, false), "{fields:?}");
     }
 }

@@ -67,7 +67,9 @@ pub struct Arguments {
     #[arg(hide_short_help = true, long, value_name = "COMMAND", conflicts_with_all = ["har", "mix", "body", "form", "multipart"], help_heading = "Requests")]
     pub curl: Option<String>,
 
-    /// Take the requests from FILE, an HTTP Archive (HAR) saved by a browser; requests to other hosts than that of the URL are left out
+    /// Take the requests from FILE, a browser's HTTP Archive (HAR)
+    ///
+    /// Requests to other hosts than that of the URL are left out.
     #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "body", "form", "multipart", "method"], help_heading = "Requests")]
     pub har: Option<PathBuf>,
 

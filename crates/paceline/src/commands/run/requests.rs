@@ -6,11 +6,13 @@ use crate::lab_folders::complain;
 use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_catalogue::RequestFile;
+use paceline_http::{MAX_CHUNK_BYTES, parse_bytes};
 use paceline_job::{
     BodyExpectation, Content, ExpectedValue, Headers, Job, JsonForm, MASKED, RequestSpec, hexadecimal,
 };
 use paceline_run::Inputs;
 use paceline_stats::counted;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// The request, and the required response.
@@ -29,11 +31,25 @@ pub struct RequestFlags {
     /// Request body: text or @FILE; implies POST
     ///
     /// @- reads it from standard input. {seq}, {rand:1:100000} and {line:FILE} stand for the number of the request, a random
-    /// number and the next line of a file, also in the URL's path and in headers.
+    /// number and the next line of a file, also in the URL's path and in headers; {bytes:20MB} alone for a body of that length,
+    /// which is not kept in memory.
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Requests")]
     pub body: Option<String>,
 
-    /// Field of a URL-encoded form, NAME=VALUE; may be repeated; implies POST
+    /// Send bodies in chunks of SIZE [default: 16KiB]
+    ///
+    /// They have no length then: with `Transfer-Encoding: chunked` over HTTP/1.1, in DATA frames of at most that size over HTTP/2 and HTTP/3. Write the
+    /// size after an equals sign: --chunked=64k.
+    #[arg(hide_short_help = true, long, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "16KiB", value_parser = chunk_bytes, help_heading = "Requests")]
+    pub chunked: Option<NonZeroU32>,
+
+    /// Send bodies after `100 Continue`, at the latest after 1 s
+    ///
+    /// A final status, such as 417, ends the request without its body, and the connection. HTTP/1.1 only.
+    #[arg(hide_short_help = true, long, help_heading = "Requests")]
+    pub expect_continue: bool,
+
+    /// Field of a URL-encoded form; may be repeated; implies POST
     #[arg(hide_short_help = true, long, value_name = "NAME=VALUE", conflicts_with_all = ["body", "multipart"], help_heading = "Requests")]
     pub form: Vec<String>,
 
@@ -48,14 +64,15 @@ pub struct RequestFlags {
     )]
     pub multipart: Vec<String>,
 
-    /// Accept compressed responses: gzip, deflate, br, zstd; checks apply to the decompressed body
+    /// Accept compressed responses: gzip, deflate, br, zstd
+    ///
+    /// Checks apply to the decompressed body.
     #[arg(hide_short_help = true, long, value_name = "CODINGS", help_heading = "Requests")]
     pub accept_encoding: Option<String>,
 
-    /// Follow up to N redirects per request, to the same host only; a request's times include its redirects, its status
-    /// is that of the last response
+    /// Follow up to N redirects per request, to the same host only
     ///
-    /// If the server closes the connection with a redirect, the next request is sent on a new one, and its times
+    /// A request's times include its redirects, its status is that of the last response. If the server closes the connection with a redirect, the next request is sent on a new one, and its times
     /// include connecting. Not available with HTTP/2.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::values::whole::<u16>, help_heading = "Requests")]
     pub follow: Option<u16>,
@@ -199,6 +216,8 @@ impl RequestFlags {
         let Self {
             method,
             body,
+            chunked,
+            expect_continue,
             literal,
             expect_status,
             expect_body,
@@ -214,6 +233,8 @@ impl RequestFlags {
             request.body = Some(content(body));
         }
         request.literal |= literal;
+        request.chunk_bytes = chunked.or(request.chunk_bytes);
+        request.expect_continue |= expect_continue;
         request.expect_status = expect_status.or(request.expect_status);
         request.expect_body = match (expect_body, expect_sha256, expect_json.as_slice()) {
             (Some(body), ..) => Some(BodyExpectation::Exact(content(body))),
@@ -305,6 +326,7 @@ fn content(value: &str) -> Content {
 /// The type of a body: JSON if it looks like JSON, otherwise a form, as curl sends it.
 fn content_type(body: Option<&Content>) -> &'static str {
     let is_json = match body {
+        Some(Content::Text(text)) if text.starts_with("{bytes:") => return "application/octet-stream",
         Some(Content::Text(text)) => looks_like_json(text.trim_start()),
         Some(Content::File { file }) => file.extension().is_some_and(|ending| ending == "json"),
         Some(Content::Base64 { .. } | Content::Multipart { .. }) | None => false,
@@ -329,6 +351,14 @@ fn mix(path: &Path, inputs: &mut Inputs) -> anyhow::Result<Vec<RequestSpec>> {
         .with_context(|| Complaint::usage(format!("--mix: cannot read {}", path.display())))?;
     let file = RequestFile::from_text(path, &text).map_err(complain)?;
     Ok(file.requests.into_iter().map(|request| request.spec).collect())
+}
+
+/// Parses the size of a chunk.
+fn chunk_bytes(text: &str) -> Result<NonZeroU32, String> {
+    let size =
+        parse_bytes(text).and_then(|size| u32::try_from(size).ok()).filter(|size| *size <= MAX_CHUNK_BYTES);
+    size.and_then(NonZeroU32::new)
+        .ok_or_else(|| "write a size from 1 to 16MiB, such as 500 or 64k".to_owned())
 }
 
 fn digest(text: &str) -> Result<[u8; 32], String> {
@@ -360,6 +390,7 @@ mod tests {
             (&["--body", "{\"a\": 1}"][..], "POST", "application/json"),
             (&["--body", "a=1"], "POST", "application/x-www-form-urlencoded"),
             (&["--body", "{seq}"], "POST", "application/x-www-form-urlencoded"),
+            (&["--body", "{bytes:1MB}"], "POST", "application/octet-stream"),
             (&["--body", "{line:bodies.jsonl}"], "POST", "application/json"),
             (&["--body", "{line:names.txt}"], "POST", "application/x-www-form-urlencoded"),
             (&["--body", "@a.json", "-X", "PUT"], "PUT", "application/json"),

@@ -12,17 +12,21 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "PATH", conflicts_with_all = ["resolve", "ipv4", "ipv6", "source"])]
     unix_socket: Option<PathBuf>,
 
-    /// Connect to these addresses for this host and port instead of looking the name up; may be repeated
+    /// Addresses of this host and port; may be repeated
+    ///
+    /// The name is not looked up then.
     #[arg(hide_short_help = true, long, value_name = "HOST:PORT:ADDR,...")]
     resolve: Vec<String>,
 
-    /// Spread connections over all addresses of the host, in turn [default: the first that accepts one]
+    /// Spread connections over all addresses of the host
+    ///
+    /// Without it, all go to the first that accepts one.
     #[arg(hide_short_help = true, long)]
     spread: bool,
 
-    /// Connect to TO, HOST2:PORT2, instead of HOST:PORT; path and Host header still come from the URL
+    /// Connect to TO, HOST2:PORT2, instead of HOST:PORT
     ///
-    /// An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443.
+    /// Path and Host header still come from the URL. An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443.
     #[arg(hide_short_help = true, long, value_name = "HOST:PORT:TO", conflicts_with = "unix_socket")]
     connect_to: Option<String>,
 
@@ -45,9 +49,9 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, long, value_name = "ADDR[,ADDR|/PREFIX]")]
     source: Option<String>,
 
-    /// Show CPU, memory and threads of the server with these process ids and their children [default: the processes that
-    /// listen on the port, if on this machine]
+    /// Show CPU, memory and threads of these processes
     ///
+    /// And of their children. Without it, of the processes that listen on the port, if they are on this machine.
     /// The servers on this machine to which it has connections, such as an application behind a proxy, are shown too.
     #[arg(hide_short_help = true, long, value_name = "PID[,PID]", value_delimiter = ',', conflicts_with_all = ["loaders", "on"])]
     pub pid: Vec<u32>,

@@ -13,6 +13,7 @@ mod server;
 mod sessions;
 mod streams;
 mod tools;
+mod uploads;
 
 use serde_json::Value;
 use server::{Heard, Server};
