@@ -11,6 +11,7 @@ mod address;
 mod arrivals;
 mod check;
 mod error;
+mod fragments;
 mod grpc;
 pub mod h1;
 pub mod h2;

@@ -5,6 +5,7 @@
 //! The worker is in `hot`; `sim/mod.rs` runs one without threads.
 
 use crate::arrivals::{SampledIntervals, since_epoch};
+use crate::fragments::Fragments;
 use crate::h1::Http1;
 use crate::h2::Http2;
 use crate::h3::Http3;
@@ -19,7 +20,7 @@ use crate::{
     Clock, EngineError, Nanos, Observer, Phase, PhaseTimes, RunOutcome, Settings, Tally, Transport,
     WindowLength, WrongBody,
 };
-use paceline_job::Protocol;
+use paceline_job::{FragmentSpec, Protocol};
 use paceline_stats::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -230,6 +231,9 @@ fn drive_over_transport(
         };
     }
     let transport = Epoll::new(settings, worker)?;
+    if let Some(fragment) = settings.job.fragment {
+        return drive_in_fragments(settings, worker, fragment, transport, recorder, gate, observer);
+    }
     match &settings.tls {
         None => drive_with_protocol(settings, worker, transport, recorder, gate, observer),
         Some(tls) => {
@@ -241,6 +245,30 @@ fn drive_over_transport(
                 transport,
             );
             drive_with_protocol(settings, worker, transport, recorder, gate, observer)
+        }
+    }
+}
+
+/// Drives a worker that writes plain requests of HTTP/1.1 in pieces.
+fn drive_in_fragments(
+    settings: &Settings,
+    worker: u32,
+    fragment: FragmentSpec,
+    transport: Epoll,
+    recorder: &mut Recorder,
+    gate: &SharedRunState<'_>,
+    observer: &dyn Observer,
+) -> Result<ThreadOutcome, EngineError> {
+    let slots = settings.connections_of(worker);
+    match &settings.tls {
+        None => {
+            let transport = Fragments::new(fragment, slots, KernelClock, transport);
+            drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
+        }
+        Some(tls) => {
+            let inner = TlsTransport::new(tls, settings.job.protocol, slots, KernelClock, transport);
+            let transport = Fragments::new(fragment, slots, KernelClock, inner);
+            drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
         }
     }
 }

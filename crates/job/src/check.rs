@@ -195,6 +195,14 @@ pub enum JobProblem {
         /// The setting that it excludes.
         conflict: &'static str,
     },
+    /// Requests in pieces that are not plain requests of HTTP/1.1.
+    #[error(
+        "--fragment cannot be combined with {conflict}: it writes plain requests of HTTP/1.1, whose bytes are not in frames"
+    )]
+    FragmentWith {
+        /// The setting that it excludes.
+        conflict: &'static str,
+    },
     /// Think time between pipelined requests.
     #[error("--think cannot be combined with --pipeline")]
     ThinkWithDepth,
@@ -240,6 +248,7 @@ impl Job {
         problems.extend(self.users_problem());
         problems.extend(self.stream_problem());
         problems.extend(self.body_problem());
+        problems.extend(self.fragment_problem());
         problems.extend(self.websocket_problem());
         problems.extend(self.grpc_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
@@ -331,6 +340,22 @@ impl Job {
         ];
         let (_, conflict) = conflicts.into_iter().find(|(is_set, _)| *is_set)?;
         Some(JobProblem::BodyWith { feature, conflict })
+    }
+
+    /// The first setting that requests in pieces exclude.
+    fn fragment_problem(&self) -> Option<JobProblem> {
+        let follows = |request: &RequestSpec| request.expect_continue || request.generated_body() != Ok(None);
+        let conflicts = [
+            (self.protocol.has_streams(), "--http 2 or 3"),
+            (self.is_websocket(), "a ws:// or wss:// URL"),
+            (self.follow > 0, "--follow"),
+            (self.cookies, "--cookies"),
+            (self.has_sessions(), "a session (--mix)"),
+            (self.is_replay(), "--replay"),
+            (self.requests.iter().any(follows), "--expect-continue or a body of {bytes:SIZE}"),
+        ];
+        let (_, conflict) = conflicts.into_iter().find(|(is_set, _)| *is_set && self.fragment.is_some())?;
+        Some(JobProblem::FragmentWith { conflict })
     }
 
     fn is_replay(&self) -> bool {

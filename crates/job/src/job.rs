@@ -9,6 +9,7 @@ use crate::{
 use paceline_http::{LineEnds, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// The settings of a run.
@@ -65,6 +66,9 @@ pub struct Job {
     pub batch: bool,
     /// Whether a connection is used for more than one request. If not, requests say `Connection: close`.
     pub keep_alive: bool,
+    /// The pieces in which requests are written; whole if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fragment: Option<FragmentSpec>,
     /// A connection is closed and replaced after this many requests; if missing, it carries as many as the server
     /// allows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,6 +153,7 @@ impl Default for Job {
             depth: 1,
             batch: false,
             keep_alive: true,
+            fragment: None,
             requests_per_connection: None,
             think: None,
             window: Bound::Duration(Nanos::from_secs(10)),
@@ -243,6 +248,18 @@ impl Job {
             (LoadModel::Closed, _) | (_, Bound::Requests(_)) => Vec::new(),
         }
     }
+}
+
+/// The pieces in which requests are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FragmentSpec {
+    /// The length of a piece.
+    pub bytes: NonZeroU32,
+    /// The pause between two pieces of a request, in seconds.
+    #[serde(rename = "pause_s", with = "seconds", default)]
+    #[schemars(with = "f64")]
+    pub pause: Nanos,
 }
 
 /// The end of the window.

@@ -23,7 +23,7 @@ pub use duration::{DurationError, format_duration, parse_duration};
 pub use file::JobFileError;
 pub use form::{FormError, FormFault, JsonForm};
 pub use grpc::GrpcSpec;
-pub use job::{Bound, Job, PaceChoice, PaceKind, Protocol, Timestamps};
+pub use job::{Bound, FragmentSpec, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
 pub use paceline_http::{GrpcCode, MAX_CHUNK_BYTES};
 pub use replay::{LogTime, LogTimeError, ReplaySpec};

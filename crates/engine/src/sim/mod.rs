@@ -18,6 +18,7 @@ pub use http3::{Http3Application, Http3Behaviour, Http3End, Http3Piece, Misbehav
 pub use network::{Act, Connect, DatagramNetwork, Network, Script};
 pub use server::{FreezingServer, MisbehavingServer, response};
 
+use crate::fragments::Fragments;
 use crate::h1::Http1;
 use crate::h2::Http2;
 use crate::h3::Http3;
@@ -120,6 +121,11 @@ impl<'a> Simulation<'a> {
         script: &mut dyn Script,
         recorder: &mut Recorder,
     ) -> Result<ThreadOutcome, EngineError> {
+        if let Some(fragment) = self.settings.job.fragment {
+            let (slots, clock) = (self.settings.job.connections, self.clock.clone());
+            let wrap = |network| Fragments::new(fragment, slots, clock, network);
+            return Ok(self.drive_over::<Http1, _>(script, recorder, wrap)?.into_outcome());
+        }
         let drive = match (self.settings.job.protocol, self.settings.requests.sessions()) {
             (Protocol::Http10 | Protocol::Http11, None) if self.settings.scripts.is_some() => {
                 Self::drive_out::<Http1<Scripted>>

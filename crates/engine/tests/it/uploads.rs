@@ -1,4 +1,5 @@
-//! Bodies that do not follow their heads at once: generated ones, and those that wait for 100 Continue.
+//! Bodies that do not follow their heads at once: generated ones, and those that wait for 100 Continue; and requests that
+//! are written in pieces.
 //!
 //! Simulated, with a server that reads bytes and notes when the parts of each request came. The bytes of chunks are
 //! tested in `crates/http`; HTTP/2 and HTTP/3 in the tests of the binary.
@@ -9,7 +10,9 @@ use paceline_engine::{
     Bound, Ending, Nanos, RequestKind, Requests, ResponseCheck, Settings, Slot, ThreadOutcome, Upload,
 };
 use paceline_http::{BodyFraming, GeneratedBody, LineFiles, Method, Request, Url};
+use paceline_job::FragmentSpec;
 use std::cell::RefCell;
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -218,4 +221,23 @@ fn the_rest_of_a_body_is_sent_after_an_early_answer() {
     // The last ones are answered, and then the run ends.
     assert!(seen.len() >= 10 && seen.iter().all(|seen| seen.body_bytes == 100_000), "{}", seen.len());
     assert_eq!(outcome.connections.made, 2);
+}
+
+#[test]
+fn requests_are_written_in_pieces() {
+    let settings = closed_loop(2, 1).with(|job| {
+        job.window = Bound::Requests(12);
+        let bytes = NonZeroU32::new(10).unwrap();
+        job.fragment = Some(FragmentSpec { bytes, pause: Nanos::from_millis(3) });
+    });
+    let (server, seen) = UploadServer::new(OnHead::Wait);
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 12);
+    for seen in seen.borrow().iter() {
+        // "GET / HTTP/1.1", "Host: a" and an empty line.
+        let first = seen.pieces[0].0;
+        let pieces: Vec<_> = seen.pieces.iter().map(|(at, length)| (at.since(first), *length)).collect();
+        assert_eq!(pieces, [(0, 10), (3, 10), (6, 7)].map(|(ms, length)| (Nanos::from_millis(ms), length)));
+    }
+    assert_eq!(seen.borrow().len(), 12);
 }

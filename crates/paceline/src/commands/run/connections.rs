@@ -1,6 +1,7 @@
 //! Flags of connections: requests per connection, pauses, and the HTTP version.
 
-use paceline_job::{Job, Nanos, Protocol, Think};
+use paceline_http::parse_bytes;
+use paceline_job::{FragmentSpec, Job, Nanos, Protocol, Think};
 use std::num::NonZeroU32;
 
 /// How connections are used.
@@ -20,6 +21,12 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long, value_name = "T[:exp]", value_parser = think)]
     pub think: Option<ThinkFlag>,
 
+    /// Write requests in pieces of N bytes, with pauses: 10,5ms
+    ///
+    /// For tests of servers, over HTTP/1.1 only.
+    #[arg(hide_short_help = true, long, value_name = "N[,PAUSE]", value_parser = fragment)]
+    pub fragment: Option<FragmentSpec>,
+
     /// Keep cookies that the server sets, separately for each user: a connection, or a stream of HTTP/2
     #[arg(hide_short_help = true, long)]
     pub cookies: bool,
@@ -32,7 +39,8 @@ pub struct ConnectionFlags {
 impl ConnectionFlags {
     /// Puts the flags that were given into a job.
     pub fn fill(&self, job: &mut Job) {
-        let Self { requests_per_connection, no_keepalive, think, cookies, http } = self;
+        let Self { requests_per_connection, no_keepalive, think, fragment, cookies, http } = self;
+        job.fragment = fragment.or(job.fragment);
         job.cookies |= cookies;
         job.protocol = http.unwrap_or(job.protocol);
         job.keep_alive &= !no_keepalive;
@@ -64,9 +72,29 @@ fn think(text: &str) -> Result<ThinkFlag, String> {
     }))
 }
 
+fn fragment(text: &str) -> Result<FragmentSpec, String> {
+    let (bytes, pause) = match text.split_once(',') {
+        None => (text, Nanos::ZERO),
+        Some((bytes, pause)) => (bytes, Nanos::from(super::values::duration(pause)?)),
+    };
+    let bytes = parse_bytes(bytes).and_then(|bytes| u32::try_from(bytes).ok()).and_then(NonZeroU32::new);
+    let wrong = || "write the bytes of a piece, at least 1, and a pause: 10, or 10,5ms".to_owned();
+    Ok(FragmentSpec { bytes: bytes.ok_or_else(wrong)?, pause })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fragments() {
+        let spec = |bytes, pause| FragmentSpec { bytes: NonZeroU32::new(bytes).unwrap(), pause };
+        assert_eq!(fragment("10"), Ok(spec(10, Nanos::ZERO)));
+        assert_eq!(fragment("1k,5ms"), Ok(spec(1000, Nanos::from_millis(5))));
+        for wrong in ["", "0", "x", "10,", "10,x", ",5ms"] {
+            assert!(fragment(wrong).is_err(), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn think_times() {

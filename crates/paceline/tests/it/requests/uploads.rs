@@ -3,7 +3,7 @@
 //! When each part is sent is tested in virtual time (`crates/engine/tests/it/uploads.rs`).
 
 use super::server::Server;
-use super::{complaint, count, paceline, run};
+use super::{complaint, count, ok, paceline, run};
 use crate::faults::servers::each;
 use paceline_http::h2;
 use serde_json::Value;
@@ -98,6 +98,7 @@ fn a_generated_body_has_the_length_that_was_asked_for() {
         (&["--chunked", "--body", "a", "--cookies"], "--chunked cannot be combined with --cookies"),
         (&["--chunked=0", "--body", "a"], "write a size from 1 to 16MiB"),
         (&["--expect-continue", "--body", "a", "--pipeline", "2"], "cannot be combined with --pipeline"),
+        (&["--fragment", "1", "--http", "2"], "--fragment cannot be combined with --http 2 or 3"),
     ] {
         let found = complaint(flags);
         assert!(found.contains(reported), "{flags:?}: {found}");
@@ -218,4 +219,15 @@ fn bodies_over_http_2_are_data_frames_of_the_size_of_a_chunk() {
             record["total"]["bytes"]
         );
     }
+}
+
+#[test]
+fn requests_in_pieces_arrive_whole() {
+    let server = Server::start(ok);
+    let flags = ["-c", "2", "--fragment", "7,1ms", "--body", "hello", "--expect-body", "hello"];
+    let record = run(&server, "/", 10, &flags);
+    assert_eq!(count(&record["total"], "ok"), 10, "{record}");
+    // More than 150 bytes in pieces of 7, with a pause of 1 ms after each but the last.
+    let fastest = record["total"]["service_time_ns"]["min"].as_f64().unwrap();
+    assert!(fastest >= 20e6, "{fastest} ns");
 }
