@@ -157,7 +157,11 @@ export function loadText(load: Load): string {
   if (load.connections > 0) parts.push(counted(load.connections, "connection"));
   if (load.depth > 1) parts.push(`${load.depth} deep`);
   if (load.requests) parts.push(counted(load.requests, "request"));
+  if (load.protocol === "websocket") parts.push("WebSocket");
+  if (load.protocol === "grpc") parts.push("gRPC");
+  if (load.stream) parts.push(`streams of ${load.stream}`);
   if (load.http) parts.push(`HTTP/${load.http}`);
+  if (load.tls && load.http !== "3") parts.push("TLS");
   if (load.no_keep_alive) parts.push("no keep-alive");
   if (load.requests_per_connection) parts.push(`${counted(load.requests_per_connection, "request")} per connection`);
   if (load.variant?.kind === "first_run") parts.push("first run, no warm-up");

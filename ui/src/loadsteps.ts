@@ -4,7 +4,7 @@ import type { RoundPage, TablePage } from "./wire";
 export const isStep = (table: TablePage): boolean => table.load.kind === "open" && !!table.load.rate_per_s;
 
 const key = ({ workload, form, machine, load }: TablePage): string =>
-  JSON.stringify([workload, form, machine, load.connections, load.depth, load.http, load.no_keep_alive, load.requests_per_connection, load.balanced, load.variant?.kind]);
+  JSON.stringify([workload, form, machine, load.connections, load.depth, load.http, load.tls, load.protocol, load.no_keep_alive, load.requests_per_connection, load.balanced, load.variant?.kind]);
 
 /** The steps that a table is one of, each rate once, the lowest first. */
 export function stepsOf(round: RoundPage, table: TablePage | undefined): TablePage[] {

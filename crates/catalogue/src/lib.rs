@@ -19,6 +19,7 @@ mod manifest;
 mod order;
 mod plan;
 mod request_file;
+mod stream;
 mod variables;
 mod workload;
 
@@ -45,8 +46,10 @@ pub use plan::{
 };
 pub use request_file::{FileRequest, MAX_REQUESTS, MAX_WEIGHT, RequestFile};
 pub use variables::{
-    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, DatabaseAccess, VARIABLE_NAMES, Variables,
+    CERTIFICATE_FILE, CERTIFICATE_NAME, DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, DatabaseAccess,
+    KEY_FILE, VARIABLE_NAMES, Variables,
 };
 pub use workload::{
-    Computed, DATE, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, Workload, WorkloadCase,
+    Computed, DATE, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, RequestBody, Workload,
+    WorkloadCase,
 };

@@ -4,9 +4,10 @@
 
 use crate::CatalogueError;
 use crate::document::Document;
+use crate::stream::{WireStream, stream_of};
 use paceline_job::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, GrpcCode, Headers, MAX_CHUNK_BYTES,
-    Nanos, RequestSpec, StreamFormat, StreamSpec, Think, check_pointer, hexadecimal, parse_duration,
+    Nanos, RequestSpec, Think, hexadecimal, parse_duration,
 };
 use regex::bytes::Regex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,18 +111,6 @@ struct WireRequest {
     extract: BTreeMap<Spanned<String>, ExtractFrom>,
 }
 
-/// How the response is read as a stream.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WireStream {
-    format: StreamFormat,
-    events: Option<u64>,
-    #[serde(rename = "for")]
-    length: Option<Spanned<String>>,
-    until: Option<String>,
-    count_json: Option<String>,
-}
-
 fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<FileRequest, CatalogueError> {
     let at = request.span().start;
     let mut wire = request.into_inner();
@@ -221,23 +210,6 @@ fn grpc_status_of(
             Err(document.complain(Some(status.span().start), problem))
         }
     }
-}
-
-/// How the response is read as a stream.
-fn stream_of(wire: Spanned<WireStream>, document: &Document) -> Result<StreamSpec, CatalogueError> {
-    let at = wire.span().start;
-    let WireStream { format, events, length, until, count_json } = wire.into_inner();
-    let time = |text: Spanned<String>| {
-        parse_duration(text.get_ref()).map(Nanos::from).map_err(|error| {
-            document.complain(Some(text.span().start), format!("stream.for {:?}: {error}", text.get_ref()))
-        })
-    };
-    let spec = StreamSpec { format, events, length: length.map(time).transpose()?, until, count_json };
-    if let Some(pointer) = &spec.count_json {
-        check_pointer(pointer)
-            .map_err(|error| document.complain(Some(at), format!("stream.count_json: {error}")))?;
-    }
-    Ok(spec)
 }
 
 /// A pause: `500ms`, or `500ms:exp` for random ones with this mean.

@@ -10,19 +10,29 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The names of the variables, as `docs/adding-a-server.md` documents them.
-pub const VARIABLE_NAMES: [&str; 6] = [
+pub const VARIABLE_NAMES: [&str; 9] = [
     "PACELINE_PORT",
     "PACELINE_HTTP2_PORT",
+    "PACELINE_TLS_PORT",
+    "PACELINE_TLS_CERT",
+    "PACELINE_TLS_KEY",
     "PACELINE_HOST",
     "PACELINE_BUILD",
     "PACELINE_CORES",
     "PACELINE_WORKLOADS",
 ];
 
-/// The port for HTTP/2 of a server that needs a separate one: the port after that of HTTP/1.1.
-pub(crate) fn http2_port(port: u16) -> u16 {
-    port.saturating_add(1)
-}
+/// The offset of the port for HTTP/2, of a server that needs a separate one, from that of HTTP/1.1.
+pub(crate) const HTTP2_OFFSET: u16 = 1;
+/// The offset of the port for TLS, of UDP for HTTP/3.
+pub(crate) const TLS_OFFSET: u16 = 2;
+
+/// The certificate that the lab makes for a server, in its build folder.
+pub const CERTIFICATE_FILE: &str = "tls-cert.pem";
+/// The key of this certificate.
+pub const KEY_FILE: &str = "tls-key.pem";
+/// The host name in the certificate.
+pub const CERTIFICATE_NAME: &str = "localhost";
 
 /// The name of the database with the tables, as in TechEmpower's tests.
 pub const DATABASE_NAME: &str = "hello_world";
@@ -84,13 +94,22 @@ impl Variables {
             ("PACELINE_BUILD", self.build.clone().into()),
             ("PACELINE_CORES", self.cores.to_string().into()),
             ("PACELINE_WORKLOADS", self.workloads.clone().into()),
+            ("PACELINE_TLS_CERT", self.certificate().into()),
+            ("PACELINE_TLS_KEY", self.build.join(KEY_FILE).into()),
         ];
         if let Some(port) = self.port {
             pairs.push(("PACELINE_PORT", port.to_string().into()));
-            pairs.push(("PACELINE_HTTP2_PORT", http2_port(port).to_string().into()));
+            let other = |offset: u16| port.saturating_add(offset).to_string().into();
+            pairs.push(("PACELINE_HTTP2_PORT", other(HTTP2_OFFSET)));
+            pairs.push(("PACELINE_TLS_PORT", other(TLS_OFFSET)));
         }
         pairs.extend(self.database.iter().flat_map(DatabaseAccess::pairs));
         pairs
+    }
+
+    /// The file of its certificate (PEM), if it needs one.
+    pub fn certificate(&self) -> PathBuf {
+        self.build.join(CERTIFICATE_FILE)
     }
 
     /// As [`Variables::pairs`], as text: `Places` rejects paths that are not UTF-8.
@@ -198,7 +217,7 @@ mod tests {
     fn a_build_is_given_no_port() {
         let pairs = Variables { port: None, ..given() }.pairs();
         assert!(pairs.iter().all(|(name, _)| *name != "PACELINE_PORT"));
-        assert_eq!(pairs.len(), 4);
+        assert_eq!(pairs.len(), 6);
         let (database, host) = ("postgresql".into(), "10.0.0.2".into());
         let database = Some(DatabaseAccess { database, host, port: 5433, pool: 32 });
         let texts = Variables { database, ..given() }.texts();

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -28,12 +28,12 @@ pub fn free_port() -> io::Result<u16> {
     first_free(check_free)
 }
 
-/// As [`free_port`]; the next port is free as well.
+/// As [`free_port`]; the ports of TCP and UDP at these offsets from it are free as well.
 ///
 /// # Errors
 /// As [`free_port`].
-pub fn free_port_and_next() -> io::Result<u16> {
-    first_free(check_free_and_next)
+pub fn free_port_with(tcp: &[u16], udp: &[u16]) -> io::Result<u16> {
+    first_free(|port| check_free_with(port, tcp, udp))
 }
 
 /// How often a handshake was dropped on this machine because the queue of a listening socket was full, since it started
@@ -98,12 +98,23 @@ pub fn check_free(port: u16) -> io::Result<()> {
     }
 }
 
-/// Whether a server could listen on `port` and on the next one now.
+/// Whether a server could listen on `port`, and on the ports of TCP and UDP at these offsets from it, now.
 ///
 /// # Errors
 /// As [`check_free`].
-pub fn check_free_and_next(port: u16) -> io::Result<()> {
-    check_free(port).and_then(|()| check_free(port.saturating_add(1)))
+pub fn check_free_with(port: u16, tcp: &[u16], udp: &[u16]) -> io::Result<()> {
+    let at = |offset: &u16| port.saturating_add(*offset);
+    check_free(port)?;
+    tcp.iter().map(at).try_for_each(check_free)?;
+    udp.iter().map(at).try_for_each(check_free_for_udp)
+}
+
+/// Whether a server could listen on a UDP port now.
+fn check_free_for_udp(port: u16) -> io::Result<()> {
+    match UdpSocket::bind((Ipv4Addr::LOCALHOST, port)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot use UDP port {port}: {error}"))),
+    }
 }
 
 fn ephemeral() -> (u16, u16) {
@@ -282,10 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn a_port_whose_next_one_is_taken_is_not_free() {
-        let next = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        assert!(check_free_and_next(next.local_addr().unwrap().port() - 1).is_err());
-        assert!(free_port_and_next().is_ok());
+    fn a_port_is_free_if_all_that_belong_to_it_are() {
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        assert!(check_free_with(port - 1, &[1], &[]).is_err());
+        let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = udp.local_addr().unwrap().port();
+        assert!(check_free_with(port - 2, &[], &[2]).is_err());
+        assert!(free_port_with(&[1, 2], &[2]).is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How responses are read as streams of events. Of the ends that are given, the first that is reached ends a stream; if
 /// none is given, the server does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamSpec {
     /// How a body is divided into events.
@@ -41,6 +41,19 @@ pub enum StreamFormat {
     Chunks,
     /// Messages of a WebSocket, or of gRPC
     Messages,
+}
+
+impl StreamFormat {
+    /// Its name, as for `--stream`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sse => "sse",
+            Self::Ndjson => "ndjson",
+            Self::Lines => "lines",
+            Self::Chunks => "chunks",
+            Self::Messages => "messages",
+        }
+    }
 }
 
 impl StreamSpec {

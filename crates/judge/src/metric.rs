@@ -264,6 +264,16 @@ metric_table! {
     closed Some((70, 9, 4)), open Some((70, 9, 4)),
     percentile true = |trial, run| percentile((trial, run), 0.999, "p99_9", |times| times.p99_9);
 
+    /// Median time to the first event of a stream, from the intended send (closed loop: the actual send).
+    FIRST_EVENT_P50 "first_event_ns_p50" "first event p50" ["1st event p50", ""], Nanoseconds Lower
+    closed Some((46, 4, NO_SPREAD)), open Some((46, 4, NO_SPREAD)),
+    percentile true = |_, run| event_percentile(run, 0.5, |times| times.p50);
+
+    /// 99 % of the streams had their first event at or before this time.
+    FIRST_EVENT_P99 "first_event_ns_p99" "first event p99" ["1st event p99", ""], Nanoseconds Lower
+    closed Some((47, 0, NO_SPREAD)), open Some((47, 0, NO_SPREAD)),
+    percentile true = |_, run| event_percentile(run, 0.99, |times| times.p99);
+
     /// Valid responses per second for each core the server was given; shown where it has several.
     ACHIEVED_PER_CORE "achieved_per_s_per_core" "requests/s per core" ["per s", "per core"], PerSecond Higher
     closed Some((20, 7, NO_SPREAD)), open None,
@@ -332,6 +342,13 @@ fn percentile((trial, run): (&Trial, &Run), p: f64, name: &str, get: fn(&Times) 
         at_least: censored.is_some_and(|censored| value >= censored.lowest_ns),
         enough: times.count as f64 >= SAMPLES_FOR_INTERVAL / (1.0 - p),
     })
+}
+
+/// A percentile of the times to the first events of streams.
+fn event_percentile(run: &Run, p: f64, get: fn(&Times) -> u64) -> Option<Value> {
+    let times = run.total.times(TimeKind::FirstEvent).filter(|times| times.count > 0)?;
+    let enough = times.count as f64 >= SAMPLES_FOR_INTERVAL / (1.0 - p);
+    Some(Value { value: get(times) as f64, at_least: false, enough })
 }
 
 impl Metric {

@@ -6,6 +6,7 @@
 use crate::database::{RunningDatabase, returned};
 use crate::generator::ObservedRun;
 use crate::launch::LaunchError;
+use crate::probe::engine::EngineProbe;
 use crate::probe::{ProbeDeadline, ProbeRequest, ask};
 use crate::validate::{CheckClient, answers, question, same};
 use paceline_catalogue::{Cell, Workload, WorkloadCase};
@@ -108,9 +109,9 @@ pub fn examine_database(
     address: SocketAddr,
     workloads: &[Arc<Workload>],
     database: &RunningDatabase,
-    interrupt: Interrupt,
+    engine: EngineProbe<'_>,
 ) -> Result<Vec<Check>, LaunchError> {
-    let client = CheckClient { address, interrupt };
+    let client = CheckClient { address, engine };
     let found = answers(&client, workloads).map_err(|_only_interrupted| LaunchError::Interrupted)?;
     let mut checks = found.validation.checks;
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address);
@@ -127,7 +128,7 @@ pub fn examine_database(
             missing(work, &counted),
         ));
         if work.rows_updated > 0 {
-            let wrong = not_stored(stored(case, address, database, interrupt));
+            let wrong = not_stored(stored(case, address, database, engine.interrupt));
             checks.push(same(format!("{} {}: updates stored", case.method, case.path), wrong));
         }
     }

@@ -3,21 +3,21 @@
 //! Errors are returned as a fault with the end of the log, since a failed launch is recorded and does not end the
 //! round.
 
+mod starting;
+
 pub use crate::error::LaunchError;
 use crate::node::{LaunchOrder, Node, RemoteProcesses};
-use crate::probe::{Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest};
+use crate::probe::engine::EngineProbe;
 use crate::process_setup::ProcessSetup;
 use crate::provision::ImageLaunch;
-use crate::validate;
 use paceline_catalogue::{Manifest, Variables, WorkloadCase};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::private_network;
 use paceline_host::shepherd::{CommandOutput, CommandResult, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::tree::{ProcessTree, TreeSample};
-use paceline_host::{
-    CoreTicks, InheritedVariables, Interrupt, MemoryAccount, NetworkCounters, User, port, system,
-};
+use paceline_host::{CoreTicks, InheritedVariables, Interrupt, MemoryAccount, NetworkCounters, User, port};
 use paceline_record::{CpuSource, Stage, Startup};
+use starting::StartingServer;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -26,8 +26,6 @@ use std::time::Duration;
 
 /// How long a server may take to end after SIGTERM: docs/adding-a-server.md.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// How often a starting server is polled. Refused connections cost it no CPU time.
-const ASK_EVERY: Duration = Duration::from_millis(2);
 /// How much of a launch's log is kept: its beginning, with the first error, and its end.
 const LOG_HEAD_BYTES: u64 = 64 * 1024;
 const LOG_TAIL_BYTES: u64 = 192 * 1024;
@@ -45,6 +43,8 @@ pub struct Starter {
     pub guard: TrackingMethod,
     /// The folder for logs; `None` shows them on standard error.
     pub logs: Option<PathBuf>,
+    /// A folder for the files of checks.
+    pub scratch: PathBuf,
     /// Ctrl-C.
     pub interrupt: Interrupt,
     /// The user that servers run as; `None` for the lab's own user.
@@ -107,7 +107,8 @@ impl LaunchSpec<'_> {
             hosts: self.server.fixed.hosts.clone(),
             image: self.image.clone(),
             cores: self.cores.to_vec(),
-            has_http2_port: self.server.traits.has_http2_port(),
+            tcp_offsets: self.server.traits.tcp_offsets(),
+            udp_offsets: self.server.traits.udp_offsets(),
             start_timeout: self.server.start_timeout,
         })
     }
@@ -151,6 +152,11 @@ struct Processes {
 }
 
 impl Starter {
+    /// Checks with Paceline's own generator, which is the program of the shepherd too.
+    pub fn engine_probe(&self) -> EngineProbe<'_> {
+        EngineProbe { shepherd: &self.shepherd, scratch: &self.scratch, interrupt: self.interrupt }
+    }
+
     /// Starts a server and waits until it answers.
     ///
     /// # Errors
@@ -166,16 +172,12 @@ impl Starter {
         ready: ReadyCondition<'_>,
     ) -> Result<RunningServer, LaunchError> {
         let mut tries = 0;
-        let check = |port| match of.has_http2_port {
-            true => port::check_free_and_next(port),
-            false => port::check_free(port),
-        };
+        let check = |port| port::check_free_with(port, &of.tcp_offsets, &of.udp_offsets);
         loop {
             tries += 1;
             let port = match of.variables.port {
                 Some(port) => check(port).map(|()| port),
-                None if of.has_http2_port => port::free_port_and_next(),
-                None => port::free_port(),
+                None => port::free_port_with(&of.tcp_offsets, &of.udp_offsets),
             };
             let port = port.map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
             let result = self.launch_on(of, ready, port);
@@ -213,8 +215,9 @@ impl Starter {
             ..Startup::default()
         };
         let address = SocketAddr::new(host, port);
-        let mut starting = StartingServer { processes: Processes { shepherd, log, tree }, address, startup };
-        match starting.wait_ready(of.start_timeout, ready, self.interrupt) {
+        let processes = Processes { shepherd, log, tree };
+        let mut starting = StartingServer { processes, address, startup, engine: self.engine_probe() };
+        match starting.wait_ready(of.start_timeout, ready) {
             Ok(()) => Ok(RunningServer {
                 running: Running::Here(Box::new(starting.processes)),
                 address,
@@ -449,135 +452,6 @@ impl Processes {
             LaunchError::Interrupted => LaunchError::Interrupted,
         }
     }
-}
-
-/// A server that does not answer yet.
-struct StartingServer {
-    processes: Processes,
-    address: SocketAddr,
-    startup: Startup,
-}
-
-impl StartingServer {
-    /// What to say if the server listens, but not on its port.
-    fn other_ports(&mut self) -> String {
-        self.processes.tree.search();
-        let ports = self.processes.tree.ports();
-        if ports.is_empty() || ports.contains(&self.address.port()) {
-            return String::new();
-        }
-        let noun = if ports.len() == 1 { "port" } else { "ports" };
-        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-        let port = self.address.port();
-        format!("; the server listens on {noun} {}, and not on $PACELINE_PORT ({port})", ports.join(", "))
-    }
-
-    fn wait_ready(
-        &mut self,
-        timeout: Duration,
-        ready: ReadyCondition<'_>,
-        interrupt: Interrupt,
-    ) -> Result<(), LaunchError> {
-        let deadline = ProbeDeadline::after(timeout, interrupt);
-        let mut last = NotReady { stage: Stage::Start, why: "no process listens on its port".to_owned() };
-        let mut heard = false;
-        loop {
-            if let Some(ended) = self.processes.shepherd.ended() {
-                let after = seconds(self.since_start_ns());
-                let message = format!("the process ended with {ended} after {after} s, before it was ready");
-                return Err(LaunchError::fault(Stage::Start, message, ended.is_unseen()));
-            }
-            match deadline.check() {
-                Ok(()) => {}
-                Err(ProbeError::Interrupted) => return Err(LaunchError::Interrupted),
-                Err(_) => {
-                    let limit = timeout.as_secs();
-                    let NotReady { stage, why } = last;
-                    let why = why + &self.other_ports();
-                    let message = match ready {
-                        ReadyCondition::Answers(case) => {
-                            format!(
-                                "no correct response to {} {} within {limit} s: {why}",
-                                case.method, case.path
-                            )
-                        }
-                        ReadyCondition::Responds { path, .. } => {
-                            format!("no correct response to GET {path} within {limit} s: {why}")
-                        }
-                        ReadyCondition::Succeeds(_) => format!("not ready within {limit} s: {why}"),
-                    };
-                    return Err(LaunchError::fault(stage, message, false));
-                }
-            }
-            match self.try_ready(ready, deadline) {
-                Ok(()) => return Ok(()),
-                // An attempt that the deadline cut short has less information than the one before it.
-                Err(_) if heard && deadline.check().is_err() => {}
-                Err(not_ready) => (last, heard) = (not_ready, true),
-            }
-            // There is no signal for the moment at which a server begins to listen.
-            std::thread::sleep(ASK_EVERY);
-        }
-    }
-
-    fn try_ready(&mut self, ready: ReadyCondition<'_>, deadline: ProbeDeadline) -> Result<(), NotReady> {
-        match ready {
-            ReadyCondition::Answers(case) => {
-                let request = ProbeRequest::new(&case.method, &case.path);
-                self.try_first_answer(request, deadline, |answer| validate::difference(&case.expect, answer))
-            }
-            ReadyCondition::Responds { path, status } => {
-                self.try_first_answer(ProbeRequest::new("GET", path), deadline, |answer| {
-                    let is_right = answer.status == status;
-                    (!is_right).then(|| format!("status {} instead of {status}", answer.status))
-                })
-            }
-            ReadyCondition::Succeeds(is_ready) if is_ready() => Ok(()),
-            ReadyCondition::Succeeds(_) => {
-                let why = "the `ready` command in its manifest fails".to_owned();
-                Err(NotReady { stage: Stage::Start, why })
-            }
-        }
-    }
-
-    fn try_first_answer(
-        &mut self,
-        request: ProbeRequest<'_>,
-        deadline: ProbeDeadline,
-        difference: impl FnOnce(&Answer) -> Option<String>,
-    ) -> Result<(), NotReady> {
-        let reported = |trouble: ProbeError| NotReady { stage: Stage::Start, why: trouble.to_string() };
-        let mut connection = ProbeConnection::open(self.address, deadline).map_err(reported)?;
-        if self.startup.listening_ns == 0 {
-            self.startup.listening_ns = self.since_start_ns();
-        }
-        let answer = connection.ask(request).map_err(reported)?;
-        let answered_ns = self.since_start_ns();
-        if let Some(difference) = difference(&answer) {
-            return Err(NotReady { stage: Stage::Validate, why: difference });
-        }
-        let tree = &mut self.processes.tree;
-        tree.search();
-        let sample = tree.sample();
-        self.startup.first_answer_ns = answered_ns;
-        (self.startup.rss_bytes, self.startup.processes) = (sample.rss_bytes, sample.processes);
-        self.startup.disk_read_bytes = tree.disk_read_bytes();
-        Ok(())
-    }
-
-    fn since_start_ns(&self) -> u64 {
-        system::monotonic_ns().saturating_sub(self.processes.shepherd.started_monotonic_ns())
-    }
-}
-
-/// Why a server is not ready yet, and the stage of the fault if it stays so: a wrong answer is not a failed start.
-struct NotReady {
-    stage: Stage,
-    why: String,
-}
-
-fn seconds(ns: u64) -> String {
-    format!("{:.1}", ns as f64 * 1e-9)
 }
 
 /// The end of a log, from the beginning of a line where there is one.

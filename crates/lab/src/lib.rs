@@ -6,6 +6,7 @@
 mod audit;
 mod balancer;
 mod balancer_launch;
+mod case_request;
 mod database;
 mod deployment;
 mod error;
@@ -41,6 +42,7 @@ pub use launch_network::LaunchNetwork;
 pub use node::NodeUser;
 pub use node_service::serve_node;
 pub use placement::{Cores, CoresWanted, stay_beside_generator};
+pub use probe::engine::EngineProbe;
 pub use provision::{
     ContainerEngine, ImageLaunch, LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan,
     SourceFiles, StepOutcome,
@@ -51,4 +53,6 @@ pub use round::{
     carry_out,
 };
 pub use scratch::Scratch;
-pub use validate::{ExamineOptions, ExamineResult, Rules, ValidationResult, examine, validate};
+pub use validate::{
+    CheckedServer, ExamineOptions, ExamineResult, Rules, ValidationResult, examine, validate,
+};

@@ -134,7 +134,8 @@ impl NodeService {
         paceline_host::end_left_overs();
         let logs = Some(settings.folders.state_dir.join("logs"));
         let provisioner = Provisioner::new(&settings.folders, shepherd.clone(), interrupt);
-        let starter = Starter { shepherd, guard: settings.guard, logs, interrupt, user: None };
+        let scratch = settings.folders.state_dir.join("checks");
+        let starter = Starter { shepherd, guard: settings.guard, logs, scratch, interrupt, user: None };
         let user = server_user(settings.user.as_ref(), &settings.folders.state_dir);
         Self {
             starter,

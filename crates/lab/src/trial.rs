@@ -5,13 +5,13 @@
 use crate::ValidationResult;
 use crate::audit;
 use crate::balancer::StatisticsReader as _;
+use crate::case_request::{BodyFolder, CaseRequest};
 use crate::database::RunningDatabase;
 use crate::deployment::{Deployment, RolePlace};
 use crate::generator::{Assignment, FollowOptions, LoadGenerator, ObservedRun, follow};
 use crate::launch::LaunchError;
 use crate::recovery::after_database_end;
-use paceline_catalogue::hex;
-use paceline_catalogue::{Cell, ExpectedBody, WorkloadCase};
+use paceline_catalogue::Cell;
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
 use paceline_judge::{TypedVerdict, limit, trial_verdicts};
@@ -20,8 +20,6 @@ use paceline_record::{
     ProcessUse, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
 };
 use sha2::{Digest as _, Sha256};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// The position of a trial in its round, for the record.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +53,7 @@ pub fn begin(place: &TrialContext<'_>, cell: &Cell, id: String, order: u32, star
         server: place.server.clone(),
         form: cell.form.clone(),
         workload: cell.case.address.clone(),
-        load: cell.load.record(),
+        load: cell.load_record(),
         pinning: place.pinning.clone(),
         generator_argv: Vec::new(),
         run: None,
@@ -153,27 +151,27 @@ fn job(
     following: &FollowOptions<'_>,
 ) -> Result<Assignment, LaunchError> {
     let fault = |message: String| LaunchError::fault(Stage::Generate, message, false);
-    if let Some(why) = generator.refuses(&trial.load, &cell.case.method) {
+    if let Some(why) = generator.refuses(&trial.load, &cell.case) {
         return Err(fault(why));
     }
-    let body = validated
-        .bodies
-        .get(&cell.case.address)
-        .ok_or_else(|| fault(format!("there is no validated response body for {}", cell.case.address)))?;
-    let mut address = launch.address().ok_or_else(|| fault("no process was started".to_owned()))?;
-    if cell.load.is_http2() && cell.load.balanced.is_none() {
-        address = cell.server.traits.http2_address(address);
-    }
-    let body = keep_body(following.bodies, body, &trial.launch).map_err(fault)?;
+    let address = launch.address().ok_or_else(|| fault("no process was started".to_owned()))?;
+    // A balancer has one port, and no certificate.
+    let address = match cell.load.balanced {
+        Some(_) => address,
+        None => cell.server.traits.address(address, cell.load.http.as_deref(), cell.load.uses_tls()),
+    };
+    let certificate = cell.load.uses_tls().then_some(following.certificate);
+    let request = CaseRequest { case: &cell.case, address, certificate };
+    // The launch's name is unique: no other process writes to its unfinished files.
+    let bodies = BodyFolder { folder: following.bodies, writer: &trial.launch };
+    let body = validated.bodies.get(&cell.case.address).map(Vec::as_slice);
     Ok(Assignment {
-        url: format!("http://{address}{}", cell.case.path),
-        method: cell.case.method.clone(),
+        url: request.url(),
+        request: request.flags(&bodies, body).map_err(fault)?,
         load: trial.load.clone(),
         limit: cell.load.limit(),
         threads: threads(following, trial.load.connections),
         status: cell.case.expect.status,
-        body,
-        json_form: form_of(&cell.case)?,
         seed: seed_of(seed, &cell.key(), trial.repeat),
         record: following.folder.join("run.json"),
         places: following.loaders.map(|loaders| loaders.flags.clone()),
@@ -186,29 +184,6 @@ fn threads(following: &FollowOptions<'_>, connections: u32) -> u32 {
     let (cores, generators) =
         following.loaders.map_or((following.cores.len() as u32, 1), |loaders| (loaders.cores, loaders.count));
     cores.min(connections / generators).max(1)
-}
-
-/// The form of a case's answers, if they have varying values.
-fn form_of(case: &WorkloadCase) -> Result<Option<String>, LaunchError> {
-    let ExpectedBody::JsonForm(form) = &case.expect.body else { return Ok(None) };
-    let text = serde_json::to_string(form);
-    text.map(Some).map_err(|error| LaunchError::fault(Stage::Generate, error.to_string(), false))
-}
-
-/// Writes a body to a file named by its digest, so that equal ones share a file. It is completed under another name
-/// first: other readers, including other rounds, always find the whole file, and a complete one is never rewritten.
-fn keep_body(folder: &Path, body: &[u8], launch: &str) -> Result<PathBuf, String> {
-    let path = folder.join(hex(&Sha256::digest(body)[..8]));
-    if fs::read(&path).is_ok_and(|kept| kept == body) {
-        return Ok(path);
-    }
-    // The launch's name is unique: no other process writes to this file.
-    let unfinished = path.with_extension(launch);
-    let written = fs::create_dir_all(folder)
-        .and_then(|()| fs::write(&unfinished, body))
-        .and_then(|()| fs::rename(&unfinished, &path));
-    written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    Ok(path)
 }
 
 /// A seed for the trial, from the round's: the same plan draws the same arrivals again.

@@ -5,14 +5,16 @@
 //! generator, even if another one measures, because its rate can be read every second. The result is part of the
 //! record.
 
+use crate::case_request::{BodyFolder, CaseRequest};
 use crate::deployment::Deployment;
 use crate::launch::LaunchError;
 use paceline_catalogue::{Cell, WorkloadCase, toml_text};
 use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::{InheritedVariables, Interrupt};
-use paceline_record::{Phase, Route, Second, Stage, WarmUp};
+use paceline_record::{Phase, Route, Second, Stage, WarmUp, WorkloadProtocol};
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,7 +48,8 @@ pub(crate) struct Warmer<'a> {
 }
 
 impl Warmer<'_> {
-    /// Loads `deployment` with the requests of `cells`, in equal shares, until it is warm or the limit is reached.
+    /// Loads `deployment` with requests of `cells` until it is warm or the limit is reached: those of HTTP in equal
+    /// shares; without any, those of the first cell.
     ///
     /// # Errors
     /// [`LaunchError`] when the server ends or the generator cannot be started or followed, and on Ctrl-C.
@@ -58,10 +61,7 @@ impl Warmer<'_> {
         let connections = cells.iter().map(|cell| cell.load.connections).max().unwrap_or(1);
         let connections = connections.clamp(1, MAX_CONNECTIONS);
         let rows = self.folder.join("warm-up.ndjson");
-        let mix = self.folder.join("warm-up.toml");
-        fs::write(&mix, mix_of(&cases))
-            .map_err(|error| fault(format!("cannot write {}: {error}", mix.display())))?;
-        let order = self.order(&format!("http://{address}/"), connections, &mix, &rows);
+        let order = self.order(self.target(address, &cases)?, connections, &rows);
         let mut generator = Shepherd::start(self.shepherd, &order)
             .map_err(|error| fault(format!("cannot start the generator: {error}")))?;
         let begun = Instant::now();
@@ -91,15 +91,35 @@ impl Warmer<'_> {
         })
     }
 
-    fn order(&self, url: &str, connections: u32, mix: &Path, rows: &Path) -> ShepherdOrder {
+    /// The URL, and the flags of what is sent.
+    fn target(&self, address: SocketAddr, cases: &[&WorkloadCase]) -> Result<Vec<String>, LaunchError> {
+        let bodies = BodyFolder { folder: self.folder, writer: "warm-up" };
+        match cases {
+            [case, ..] if case.protocol != WorkloadProtocol::Http => {
+                let request = CaseRequest { case, address, certificate: None };
+                let flags = request.flags(&bodies, None).map_err(fault)?;
+                Ok([vec![request.url()], flags].concat())
+            }
+            _ => {
+                let mix = self.folder.join("warm-up.toml");
+                let text = mix_of(cases, &bodies).map_err(fault)?;
+                fs::write(&mix, text)
+                    .map_err(|error| fault(format!("cannot write {}: {error}", mix.display())))?;
+                let url = format!("http://{address}/");
+                Ok(vec![url, "--mix".to_owned(), mix.display().to_string()])
+            }
+        }
+    }
+
+    fn order(&self, target: Vec<String>, connections: u32, rows: &Path) -> ShepherdOrder {
         let mut command = self.generator.to_vec();
-        command.extend(["run".to_owned(), url.to_owned()]);
+        command.push("run".to_owned());
+        command.extend(target);
         let mut say = |flag: &str, value: String| command.extend([flag.to_owned(), value]);
         say("-c", connections.to_string());
         say("-d", format!("{}ms", self.limit.as_millis()));
         say("--warmup", "0s".to_owned());
         say("-t", (self.cores.len().max(1) as u32).min(connections).to_string());
-        say("--mix", mix.display().to_string());
         say("--ndjson", rows.display().to_string());
         say("--format", "json".to_owned());
         ShepherdOrder {
@@ -129,27 +149,37 @@ fn fault(message: String) -> LaunchError {
     LaunchError::fault(Stage::Generate, format!("warm-up: {message}"), false)
 }
 
-/// The different requests of some cells.
+/// The different cases of some cells that one run can ask for: those of HTTP, or else one of another protocol.
 fn cases(cells: &[Cell]) -> Vec<&WorkloadCase> {
     let mut cases: Vec<&WorkloadCase> = Vec::new();
-    for cell in cells {
+    for cell in cells.iter().filter(|cell| cell.case.protocol == WorkloadProtocol::Http) {
         if cases.iter().all(|case| case.address != cell.case.address) {
             cases.push(&cell.case);
         }
+    }
+    if cases.is_empty() {
+        cases.extend(cells.first().map(|cell| &*cell.case));
     }
     cases
 }
 
 /// The requests as a file for `--mix`, taken literally: a path is not a template.
-fn mix_of(cases: &[&WorkloadCase]) -> String {
-    let request = |case: &&WorkloadCase| {
-        format!(
-            "[[request]]\nname = {}\nmethod = {}\npath = {}\nliteral = true\nexpect_status = {}\n",
+fn mix_of(cases: &[&WorkloadCase], bodies: &BodyFolder<'_>) -> Result<String, String> {
+    let request = |case: &&WorkloadCase| -> Result<String, String> {
+        let body = match &case.body {
+            Some(body) => {
+                let file = bodies.keep(&body.bytes())?;
+                format!("body_file = {}\n", toml_text(&file.display().to_string()))
+            }
+            None => String::new(),
+        };
+        Ok(format!(
+            "[[request]]\nname = {}\nmethod = {}\npath = {}\n{body}literal = true\nexpect_status = {}\n",
             toml_text(&case.address),
             toml_text(&case.method),
             toml_text(&case.path),
             case.expect.status
-        )
+        ))
     };
     cases.iter().map(request).collect()
 }
@@ -190,7 +220,8 @@ mod tests {
         let tree = paceline_catalogue::fixture::TestTree::with(&["go-server"]);
         let catalogue = tree.catalogue();
         let cases: Vec<&WorkloadCase> = catalogue.workloads.iter().flat_map(|w| &w.cases).collect();
-        let text = mix_of(&cases);
+        let bodies = BodyFolder { folder: &tree.path("bodies"), writer: "test" };
+        let text = mix_of(&cases, &bodies).unwrap();
         let read = paceline_catalogue::RequestFile::from_text(Path::new("mix.toml"), &text);
         assert_eq!(read.unwrap_or_else(|error| panic!("{error}: {text}")).requests.len(), 3);
     }

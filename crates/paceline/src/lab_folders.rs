@@ -4,13 +4,14 @@
 //! Used by `lab` and `round`, and partly by `run` and `report`. Where results are kept is in `store_location`.
 
 use crate::exit::{Complaint, Status, error_text};
+use anyhow::Context as _;
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
 use paceline_catalogue::{Catalogue, FolderFlags, Folders};
-use paceline_host::{User, UserError};
-use paceline_lab::{LabError, METADATA_DIR};
+use paceline_host::{Id, User, UserError};
+use paceline_lab::{LabError, METADATA_DIR, Scratch};
 use paceline_record::Blame;
 use paceline_stats::counted;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The folders of servers, workloads and plans, and the state folder.
 #[derive(clap::Args)]
@@ -117,6 +118,13 @@ pub fn end_left_overs() -> Option<String> {
     let count = paceline_host::end_left_overs();
     let processes = counted(count, "process", "processes");
     (count > 0).then(|| format!("killed {processes} left over from an earlier lab that did not end normally"))
+}
+
+/// A scratch folder below the state folder, for a sitting or the checks of a command; removes those of killed ones.
+pub fn scratch(state: &Path, id: &str) -> anyhow::Result<Scratch> {
+    let root = state.join("scratch");
+    let id = Id::parse(id)?;
+    Scratch::begin(&root, &id).with_context(|| format!("cannot use the folder {}", root.display()))
 }
 
 /// A lab error as a complaint: its causes, its hint, and the exit status for its cause.

@@ -4,6 +4,7 @@
 //! the run.
 
 use crate::{Arrivals, CapacityLoad, DatabaseLoad, FaultKind, LoopKind};
+use paceline_job::StreamFormat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +33,18 @@ pub struct Load {
     pub requests: Option<u64>,
     /// Length of the warm-up, in seconds.
     pub warmup_s: f64,
-    /// The HTTP version if it is not 1.1: `1.0`, with keep-alive requested.
+    /// The HTTP version if it is not 1.1: `1.0` with keep-alive requested, `2` or `3`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub http: Option<String>,
+    /// Whether connections use TLS; HTTP/3 always does.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub tls: bool,
+    /// The protocol of the workload, if it is not HTTP.
+    #[serde(skip_serializing_if = "WorkloadProtocol::is_http", default)]
+    pub protocol: WorkloadProtocol,
+    /// How responses are divided into events, if the workload reads them as streams.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream: Option<StreamFormat>,
     /// Whether every connection is closed after one response.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub no_keep_alive: bool,
@@ -59,6 +69,48 @@ pub struct Load {
     /// The settings of the capacity search, if the load is a search.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub capacity: Option<CapacityLoad>,
+}
+
+/// The protocol of a workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkloadProtocol {
+    /// Requests and responses of HTTP; each load chooses its version.
+    #[default]
+    Http,
+    /// Messages of a WebSocket and their answers.
+    WebSocket,
+    /// Calls of gRPC, over HTTP/2.
+    Grpc,
+}
+
+impl WorkloadProtocol {
+    /// Whether it is HTTP.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub fn is_http(&self) -> bool {
+        *self == Self::Http
+    }
+
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http => "HTTP",
+            Self::WebSocket => "WebSocket",
+            Self::Grpc => "gRPC",
+        }
+    }
+
+    /// The scheme of its URLs, with or without TLS.
+    pub fn scheme(self, tls: bool) -> &'static str {
+        match (self, tls) {
+            (Self::Http, false) => "http",
+            (Self::Http, true) => "https",
+            (Self::WebSocket, false) => "ws",
+            (Self::WebSocket, true) => "wss",
+            (Self::Grpc, false) => "grpc",
+            (Self::Grpc, true) => "grpcs",
+        }
+    }
 }
 
 /// An offered rate as a share of the server's rate under another load of the same launch.

@@ -125,7 +125,7 @@ fn sizes(trial: &Trial) -> Vec<(ScaledBy, u32, String)> {
     let balancer = balanced.map(|balanced| (&balanced.balancer, &balanced.policy, balanced.fault));
     let instances = balanced.map(|balanced| balanced.instances);
     let (form, cores) = (&trial.form, trial.server_cores().len() as u32);
-    let rest = (load.depth, variant, balancer);
+    let rest = (load.depth, &load.http, load.tls, variant, balancer);
     let mut sizes = vec![
         (ScaledBy::Connections, load.connections, format!("{rest:?} {instances:?} {form} {cores}")),
         (ScaledBy::Cores, cores, format!("{rest:?} {instances:?} {}", load.connections)),

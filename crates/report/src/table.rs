@@ -181,8 +181,8 @@ fn refer(tables: &mut [Table], place: usize) {
     }
     let alike = |other: &&Table| {
         other.ranked_by == RankedBy::ServerCpuPerRequest
-            && (&other.machine, &other.workload, &other.form)
-                == (&table.machine, &table.workload, &table.form)
+            && (&other.machine, &other.workload, &other.form, &other.load.http, other.load.tls)
+                == (&table.machine, &table.workload, &table.form, &table.load.http, table.load.tls)
             && bound.iter().all(|server| cpu_at(other, server).is_some())
     };
     let rate = |table: &Table| table.load.rate_per_s.unwrap_or(0.0);

@@ -10,8 +10,14 @@ const PORT: u16 = 8080;
 /// How long its harness waits for a server, in seconds.
 const START_TIMEOUT_S: u64 = 30;
 /// A profile, and our workload for it.
-const PROFILES: [(&str, &str); 3] =
-    [("baseline", "arena-baseline"), ("limited-conn", "arena-baseline"), ("pipelined", "arena-pipeline")];
+const PROFILES: [(&str, &str); 6] = [
+    ("baseline", "arena-baseline"),
+    ("limited-conn", "arena-baseline"),
+    ("pipelined", "arena-pipeline"),
+    ("echo-ws", "echo"),
+    ("echo-ws-pipeline", "echo"),
+    ("echo-ws-limited", "echo"),
+];
 
 /// Reads the entry in one folder.
 ///

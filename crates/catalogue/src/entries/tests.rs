@@ -99,13 +99,13 @@ fn a_broken_description_is_an_error() {
 #[test]
 fn an_entry_of_httparena_has_its_profiles() {
     let text = r#"{"display_name": "x", "language": "C++", "type": "tuned", "engine": "io_uring", "enabled": true,
-                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws"]}"#;
+                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json"]}"#;
     let has_file = |name: &str| name == "Dockerfile";
     let entries = read_httparena(&entry(text, Path::new("/arena/frameworks/x"), &has_file)).unwrap();
     let server = &entries.servers[0];
     let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
-    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 2));
-    assert_eq!(server.left_out, ["echo-ws"]);
+    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 3));
+    assert_eq!(server.left_out, ["json"]);
     assert_eq!(manifest.container.unwrap().rights, [crate::ContainerRight::IoUring]);
     assert!(read_httparena(&entry(text, Path::new("/x"), &|_| false)).unwrap().servers.is_empty());
     let least =

@@ -120,14 +120,17 @@ fn traits_have_the_lines_of_their_statements() {
 }
 
 #[test]
-fn http2_may_have_a_separate_port() {
+fn protocols_may_have_separate_ports() {
     let address = "127.0.0.1:20000".parse().unwrap();
     let at = |traits: &str| {
         let traits = read(&format!("{MANIFEST}\n[traits]\n{traits}\n")).unwrap().traits;
-        (traits.has_http2_port(), traits.http2_address(address).port())
+        let ports = [(None, false), (Some("2"), false), (Some("2"), true), (Some("3"), false)];
+        let ports = ports.map(|(http, tls)| traits.address(address, http, tls).port());
+        (traits.tcp_offsets(), traits.udp_offsets(), ports)
     };
-    assert_eq!(at("http2 = true"), (false, 20_000));
-    assert_eq!(at("http2 = true\nhttp2_port = true"), (true, 20_001));
+    assert_eq!(at("http2 = true"), (vec![], vec![], [20_000, 20_000, 20_002, 20_002]));
+    assert_eq!(at("http2 = true\nhttp2_port = true"), (vec![1], vec![], [20_000, 20_001, 20_002, 20_002]));
+    assert_eq!(at("tls = true\nhttp3 = true"), (vec![2], vec![2], [20_000, 20_000, 20_002, 20_002]));
     assert_eq!(
         read(&format!("{MANIFEST}\n[traits]\nhttp2_port = true\n")).unwrap_err(),
         "server.toml:25: `http2_port` needs `http2 = true`: add it, or remove `http2_port`"

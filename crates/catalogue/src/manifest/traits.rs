@@ -1,9 +1,10 @@
-//! Traits: how a framework handles connections, as stated in its manifest, with the line of each statement.
+//! Traits: how a framework handles connections, and which protocols it speaks, as stated in its manifest, with the line
+//! of each statement.
 //!
 //! A limit is not a fault: it is stated, checked and shown, and the loads that need the trait are skipped.
 //! `trait_check` tests traits on a running server.
 
-use crate::variables;
+use crate::variables::{HTTP2_OFFSET, TLS_OFFSET};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -20,19 +21,25 @@ pub enum Trait {
     ByteWise,
     /// Answers HEAD where it answers GET.
     Head,
-    /// Speaks HTTP/2 with prior knowledge (RFC 9113 §3.3): at [`Traits::http2_address`].
+    /// Speaks HTTP/2 with prior knowledge (RFC 9113 §3.3).
     Http2,
+    /// Speaks TLS on a separate port, with the certificate that the lab makes.
+    Tls,
+    /// Speaks HTTP/3 on the same number of UDP's ports.
+    Http3,
 }
 
 impl Trait {
     /// All traits, in the order of display and testing.
-    pub const ALL: [Trait; 6] = [
+    pub const ALL: [Trait; 8] = [
         Trait::KeepAlive,
         Trait::ByteWise,
         Trait::Pipelining,
         Trait::Http10KeepAlive,
         Trait::Head,
         Trait::Http2,
+        Trait::Tls,
+        Trait::Http3,
     ];
 
     /// Its key in a manifest.
@@ -44,6 +51,8 @@ impl Trait {
             Trait::ByteWise => "byte_wise",
             Trait::Head => "head",
             Trait::Http2 => "http2",
+            Trait::Tls => "tls",
+            Trait::Http3 => "http3",
         }
     }
 
@@ -52,8 +61,14 @@ impl Trait {
         match self {
             Trait::KeepAlive | Trait::ByteWise | Trait::Head => Some(true),
             Trait::Pipelining | Trait::Http10KeepAlive => None,
-            Trait::Http2 => Some(false),
+            Trait::Http2 | Trait::Tls | Trait::Http3 => Some(false),
         }
+    }
+
+    /// Whether a server without a statement about it can be tested for it: TLS needs a port and a certificate, which
+    /// such a server does not use.
+    pub fn is_found_unasked(self) -> bool {
+        !matches!(self, Trait::Tls | Trait::Http3)
     }
 }
 
@@ -96,17 +111,33 @@ impl Traits {
         self.stated(one).or(one.default_value())
     }
 
-    /// Whether it speaks HTTP/2 on a separate port, which must also be free when it starts.
-    pub fn has_http2_port(&self) -> bool {
-        self.has_http2_port
+    /// The offsets of the TCP ports that a launch needs beside its first, which must be free when it starts.
+    pub fn tcp_offsets(&self) -> Vec<u16> {
+        let http2 = self.has_http2_port.then_some(HTTP2_OFFSET);
+        let tls = (self.has(Trait::Tls) == Some(true)).then_some(TLS_OFFSET);
+        http2.into_iter().chain(tls).collect()
     }
 
-    /// Where a server at this address speaks HTTP/2, if it does.
-    pub fn http2_address(&self, address: SocketAddr) -> SocketAddr {
-        match self.has_http2_port {
-            true => SocketAddr::new(address.ip(), variables::http2_port(address.port())),
-            false => address,
-        }
+    /// The offsets of the UDP ports that a launch needs.
+    pub fn udp_offsets(&self) -> Vec<u16> {
+        (self.has(Trait::Http3) == Some(true)).then_some(TLS_OFFSET).into_iter().collect()
+    }
+
+    /// Whether it needs a certificate.
+    pub fn needs_certificate(&self) -> bool {
+        [Trait::Tls, Trait::Http3].iter().any(|one| self.has(*one) == Some(true))
+    }
+
+    /// Where a server at this address answers requests of a version of HTTP (`2`, `3`; none for 1.1), with or without
+    /// TLS.
+    pub fn address(&self, address: SocketAddr, http: Option<&str>, tls: bool) -> SocketAddr {
+        let offset = match http {
+            Some("3") => TLS_OFFSET,
+            _ if tls => TLS_OFFSET,
+            Some("2") if self.has_http2_port => HTTP2_OFFSET,
+            _ => 0,
+        };
+        SocketAddr::new(address.ip(), address.port().saturating_add(offset))
     }
 
     /// The correction that makes the manifest state `has`: `write `pipelining = false` in line 31`.

@@ -93,6 +93,8 @@ struct WireTraits {
     head: Option<Spanned<bool>>,
     http2: Option<Spanned<bool>>,
     http2_port: Option<Spanned<bool>>,
+    tls: Option<Spanned<bool>>,
+    http3: Option<Spanned<bool>>,
 }
 
 impl Manifest {
@@ -188,6 +190,8 @@ fn traits_of(wire: Option<Spanned<WireTraits>>, document: &Document) -> Traits {
         (Trait::ByteWise, wire.byte_wise),
         (Trait::Head, wire.head),
         (Trait::Http2, wire.http2),
+        (Trait::Tls, wire.tls),
+        (Trait::Http3, wire.http3),
     ];
     for (one, has) in said {
         if let Some(has) = has {
@@ -274,6 +278,14 @@ fn fixed_problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueErro
     let traits = wire.traits.as_ref().map(Spanned::get_ref);
     if let (Some(port), Some(_)) = (&wire.port, traits.and_then(|traits| traits.http2_port.as_ref())) {
         complain(port.span().start, "`port` cannot be combined with the trait `http2_port`".to_owned());
+    }
+    for (name, stated) in traits.iter().flat_map(|traits| [("tls", &traits.tls), ("http3", &traits.http3)]) {
+        if let (Some(stated), Some(_)) = (stated.as_ref().filter(|stated| *stated.get_ref()), &wire.container)
+        {
+            let problem =
+                format!("`{name}` cannot be used by a server with [container]: its image has no certificate");
+            complain(stated.span().start, problem);
+        }
     }
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     for host in

@@ -223,6 +223,11 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
             None => Ok(()),
         };
     }
+    if load.uses_tls() {
+        return Err(
+            "TLS and `http = \"3\"` cannot be combined with a `balancer`, which has no certificate".into()
+        );
+    }
     if load.first_run || !load.twins.is_empty() {
         return Err(
             "`first_run` and `twins` cannot be combined with a `balancer`: write a second load without one (if the `balancer` is set for the whole plan, move it to the loads that need it)"
@@ -310,8 +315,9 @@ fn rate(load: &PlanLoad) -> Result<(), String> {
 
 /// How a load uses its connections.
 fn shape(load: &PlanLoad) -> Result<(), String> {
-    if let Some(http) = load.http.as_ref().filter(|http| !["1.0", "1.1", "2"].contains(&http.as_str())) {
-        return Err(format!("`http` is {http:?}; use \"1.0\", \"1.1\" or \"2\""));
+    const VERSIONS: [&str; 4] = ["1.0", "1.1", "2", "3"];
+    if let Some(http) = load.http.as_ref().filter(|http| !VERSIONS.contains(&http.as_str())) {
+        return Err(format!("`http` is {http:?}; use \"1.0\", \"1.1\", \"2\" or \"3\""));
     }
     if load.requests_per_connection == Some(0) {
         return Err("`requests_per_connection` must be at least 1".into());
@@ -321,16 +327,17 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
             "`keep_alive = false` means one request per connection: remove `requests_per_connection`".into(),
         );
     }
-    if load.depth > 1 && (closes(load) || is_old(load)) {
+    if load.depth > 1 && (closes(load) || load.is_http("1.0")) {
         return Err(
-            "`depth` above 1 needs HTTP/1.1 or HTTP/2, with keep-alive and without `requests_per_connection`"
+            "`depth` above 1 needs HTTP/1.1, 2 or 3, with keep-alive and without `requests_per_connection`"
                 .into(),
         );
     }
-    if load.is_http2() && closes(load) {
-        return Err(
-            "`http = \"2\"` needs keep-alive and cannot be combined with `requests_per_connection`".into()
-        );
+    if load.has_streams() && closes(load) {
+        return Err(format!(
+            "`http = {:?}` needs keep-alive and cannot be combined with `requests_per_connection`",
+            load.http.as_deref().unwrap_or_default()
+        ));
     }
     Ok(())
 }
@@ -339,17 +346,13 @@ fn closes(load: &PlanLoad) -> bool {
     !load.keep_alive || load.requests_per_connection.is_some()
 }
 
-fn is_old(load: &PlanLoad) -> bool {
-    load.http.as_deref() == Some("1.0")
-}
-
 /// Invalid twins of a load.
 fn twins(load: &PlanLoad) -> impl Iterator<Item = String> {
     load.twins.iter().filter_map(|twin| {
         let problem = match twin {
-            VariantKind::Http10 if is_old(load) => "the load already uses HTTP/1.0",
-            VariantKind::Http10 | VariantKind::Close if load.is_http2() => {
-                "the load uses HTTP/2, and this twin needs a load with HTTP/1.1"
+            VariantKind::Http10 if load.is_http("1.0") => "the load already uses HTTP/1.0",
+            VariantKind::Http10 | VariantKind::Close if load.has_streams() => {
+                "the load uses HTTP/2 or HTTP/3, and this twin needs a load with HTTP/1.1"
             }
             VariantKind::Http10 | VariantKind::Close if load.depth > 1 => {
                 "the load is pipelined (`depth` above 1), and this twin cannot be: write a separate load with `depth = 1`"

@@ -6,7 +6,7 @@ use super::{Balance, Pin};
 use crate::duration;
 use paceline_record::{
     Arrivals, BalancedLoad, CapacityLoad, DatabaseLoad, FaultKind, LoopKind, RateShare, Scaled, Variant,
-    VariantKind,
+    VariantKind, WorkloadProtocol,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::time::Duration;
@@ -83,10 +83,13 @@ pub struct PlanLoad {
     /// Length of the warm-up; see [`PlanLoad::warmup`].
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub warmup: Option<Duration>,
-    /// `1.0` for HTTP/1.0 with keep-alive requested, `2` for HTTP/2 with `depth` streams a connection; `1.1` by
-    /// default.
+    /// `1.0` for HTTP/1.0 with keep-alive requested, `2` or `3` with `depth` streams a connection; else `1.1`. Only
+    /// for workloads of HTTP.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub http: Option<String>,
+    /// Whether connections use TLS; HTTP/3 always does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tls: bool,
     /// Whether a connection is reused; `false` closes it after each response.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub keep_alive: bool,
@@ -203,9 +206,19 @@ fn is_yes(keep_alive: &bool) -> bool {
 }
 
 impl PlanLoad {
-    /// Whether it needs HTTP/2.
-    pub fn is_http2(&self) -> bool {
-        self.http.as_deref() == Some("2")
+    /// Whether its version of HTTP is this one: `1.0`, `1.1`, `2` or `3`.
+    pub fn is_http(&self, version: &str) -> bool {
+        self.http.as_deref() == Some(version)
+    }
+
+    /// Whether it names a version of HTTP that has several streams on a connection.
+    pub fn has_streams(&self) -> bool {
+        self.is_http("2") || self.is_http("3")
+    }
+
+    /// Whether its connections are encrypted.
+    pub fn uses_tls(&self) -> bool {
+        self.tls || self.is_http("3")
     }
 
     /// Closed, or open where there is a rate.
@@ -237,6 +250,10 @@ impl PlanLoad {
             requests: self.requests,
             warmup_s: self.warmup().as_secs_f64(),
             http: self.http.clone().filter(|http| http != "1.1"),
+            tls: self.uses_tls(),
+            // Those of the workload: `Cell::load_record`.
+            protocol: WorkloadProtocol::Http,
+            stream: None,
             no_keep_alive: !self.keep_alive,
             requests_per_connection: self.requests_per_connection,
             variant: self.variant.clone(),

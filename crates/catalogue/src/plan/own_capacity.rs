@@ -96,8 +96,8 @@ fn base<'a>(own: &Candidate, candidates: &[Candidate<'a>]) -> Option<&'a PlanLoa
     };
     let bases: Vec<&PlanLoad> = candidates.iter().filter(is_base).map(|candidate| candidate.load).collect();
     let same_shape = |other: &&&PlanLoad| {
-        (other.http.as_ref(), other.keep_alive, other.depth)
-            == (load.http.as_ref(), load.keep_alive, load.depth)
+        (other.http.as_ref(), other.tls, other.keep_alive, other.depth)
+            == (load.http.as_ref(), load.tls, load.keep_alive, load.depth)
             && other.balanced == load.balanced
     };
     let alike: Vec<&PlanLoad> = bases.iter().filter(same_shape).copied().collect();

@@ -7,7 +7,7 @@ use super::{POOL, Plan, PlanLoad};
 use crate::{
     Balancer, Catalogue, CatalogueError, Database, Manifest, Trait, Workload, WorkloadCase, nearest,
 };
-use paceline_record::{DatabaseLoad, Trial, VariantKind};
+use paceline_record::{DatabaseLoad, Load, Trial, VariantKind, WorkloadProtocol};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -28,6 +28,12 @@ impl Cell {
     /// Its name within a round: server, form, workload and load. Equal keys mean the same cell.
     pub fn key(&self) -> String {
         format!("{} {} {} {}", self.server.id, self.form, self.case.address, self.load.name)
+    }
+
+    /// The part of a trial's record that says how it is loaded.
+    pub fn load_record(&self) -> Load {
+        let stream = self.case.stream.as_ref().map(|stream| stream.format);
+        Load { protocol: self.case.protocol, stream, ..self.load.record() }
     }
 
     /// A key that is equal for cells that may share a launch of their server and form; empty for a plain launch.
@@ -110,6 +116,7 @@ impl Plan {
             };
         self.check_databases(&cases, catalogue)?;
         let loads = self.meant_loads(&cases, catalogue)?;
+        notes.extend(unfit_notes(&loads, &cases));
         let mut cells = Vec::new();
         for server in servers {
             if !cases.iter().any(|case| server.serves(&case.workload)) {
@@ -334,12 +341,57 @@ impl ResolvedLoad {
 }
 
 /// Why a server cannot be measured under a load, in words.
-fn unsuitable(server: &Manifest, load: &PlanLoad) -> Option<&'static str> {
-    if load.is_http2() {
-        return (server.traits.has(Trait::Http2) != Some(true))
-            .then_some("does not speak HTTP/2 (trait `http2`)");
+fn unsuitable(server: &Manifest, load: &PlanLoad, case: &WorkloadCase) -> Option<&'static str> {
+    let lacks = |one: Trait| server.traits.has(one) != Some(true);
+    if load.is_http("3") {
+        return lacks(Trait::Http3).then_some("does not speak HTTP/3 (trait `http3`)");
     }
-    server.traits.no_sending_ahead().filter(|_| load.depth > 1)
+    if load.tls && lacks(Trait::Tls) {
+        return Some("does not speak TLS (trait `tls`)");
+    }
+    if load.is_http("2") {
+        return lacks(Trait::Http2).then_some("does not speak HTTP/2 (trait `http2`)");
+    }
+    let is_pipelined = load.depth > 1 && case.protocol == WorkloadProtocol::Http;
+    server.traits.no_sending_ahead().filter(|_| is_pipelined)
+}
+
+/// Why a load is not for a case, whatever the server, in words.
+fn unfit(load: &PlanLoad, case: &WorkloadCase) -> Option<&'static str> {
+    let is_http = case.protocol == WorkloadProtocol::Http;
+    let is_stream = case.stream.is_some();
+    let reasons = [
+        (load.http.is_some() && !is_http, "`http` applies only to workloads of HTTP"),
+        (load.balanced.is_some() && !is_http, "a `balancer` carries only workloads of HTTP"),
+        (!load.keep_alive && !is_http, "`keep_alive` applies only to workloads of HTTP"),
+        (
+            load.requests_per_connection.is_some() && case.protocol == WorkloadProtocol::Grpc,
+            "`requests_per_connection` does not apply to gRPC",
+        ),
+        (
+            load.depth > 1 && is_stream && is_http && !load.has_streams(),
+            "streams cannot be pipelined (`depth` above 1) over HTTP/1.1",
+        ),
+    ];
+    reasons.into_iter().find_map(|(is_unfit, why)| is_unfit.then_some(why))
+}
+
+/// What is said about loads and cases that do not fit, with one message for each load and reason.
+fn unfit_notes(loads: &[ResolvedLoad], cases: &[Arc<WorkloadCase>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for meant in loads {
+        let mut left_out: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
+        for case in cases.iter().filter(|case| meant.addresses.contains(&case.address)) {
+            if let Some(why) = unfit(&meant.load, case) {
+                left_out.entry(why).or_default().push(&case.address);
+            }
+        }
+        notes.extend(left_out.into_iter().map(|(why, cases)| {
+            let word = if cases.len() == 1 { "workload" } else { "workloads" };
+            format!("load {} is not measured with {word} {}: {why}", meant.load.name, cases.join(", "))
+        }));
+    }
+    notes
 }
 
 /// The cases that a server serves, with its own paths.
@@ -370,8 +422,8 @@ fn cells_of(
     for case in cases {
         let is_for =
             |meant: &&ResolvedLoad| meant.addresses.contains(&case.address) && meant.has_what(case, server);
-        for meant in loads.iter().filter(is_for) {
-            if let Some(why) = unsuitable(server, &meant.load) {
+        for meant in loads.iter().filter(is_for).filter(|meant| unfit(&meant.load, case).is_none()) {
+            if let Some(why) = unsuitable(server, &meant.load, case) {
                 let names = left_out.entry(why).or_default();
                 names.extend((!names.contains(&meant.load.name)).then(|| meant.load.name.clone()));
                 continue;

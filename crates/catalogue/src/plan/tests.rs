@@ -5,7 +5,9 @@
 
 use super::*;
 use crate::fixture::{MANIFEST, TestTree};
-use paceline_record::{Arrivals, FaultKind, LoopKind, Observation, ObservedFigure, VariantKind};
+use paceline_record::{
+    Arrivals, FaultKind, LoopKind, Observation, ObservedFigure, VariantKind, WorkloadProtocol,
+};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -400,12 +402,54 @@ fn a_server_without_http_2_is_left_out_of_http_2_loads() {
         ["server a-old does not speak HTTP/2 (trait `http2`): not measured with load streams"]
     );
     for (change, problem) in [
-        ("http = \"3\"", "`http` is \"3\"; use \"1.0\", \"1.1\" or \"2\""),
+        ("http = \"4\"", "`http` is \"4\"; use \"1.0\", \"1.1\", \"2\" or \"3\""),
         ("http = \"2\"\nkeep_alive = false", "`http = \"2\"` needs keep-alive"),
     ] {
         let error = parse(&text.replace("depth = 16\nhttp = \"2\"", change)).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
+}
+
+#[test]
+fn workloads_of_other_protocols_are_measured_where_a_load_fits() {
+    let tree = TestTree::new();
+    let manifest = |workloads: &str, traits: &str| {
+        format!("{}\n[traits]\n{traits}\n", MANIFEST.replace("[\"hello\", \"tetra\"]", workloads))
+    };
+    let echo = "about = \"x\"\nprotocol = \"websocket\"\n[[case]]\npath = \"/ws\"\nbody = \"a\"\nexpect = { body = \"a\" }\n";
+    tree.write("workloads/echo.toml", echo);
+    tree.write("servers/a-http3/server.toml", &manifest("[\"hello\"]", "http3 = true"));
+    tree.write("servers/a-echo/server.toml", &manifest("[\"echo\", \"hello\"]", ""));
+    let text = "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\", \"echo\"]\n[select]\nservers = [\"a-*\"]\n\
+                [[load]]\nname = \"plain\"\nconnections = 4\nduration = \"1s\"\n\
+                [[load]]\nname = \"h3\"\nconnections = 4\nduration = \"1s\"\ndepth = 8\nhttp = \"3\"\n";
+    let plan = parse(text).unwrap();
+    let resolution = plan.resolve(&tree.catalogue()).unwrap();
+    let mut keys: Vec<String> = resolution.cells.iter().map(Cell::key).collect();
+    keys.sort();
+    assert_eq!(
+        keys,
+        [
+            "a-echo single echo plain",
+            "a-echo single hello plain",
+            "a-http3 single hello h3",
+            "a-http3 single hello plain"
+        ]
+    );
+    assert_eq!(
+        resolution.notes,
+        [
+            "load h3 is not measured with workload echo: `http` applies only to workloads of HTTP",
+            "server a-echo does not speak HTTP/3 (trait `http3`): not measured with load h3"
+        ]
+    );
+    let protocol = |key: &str| {
+        let cell = resolution.cells.iter().find(|cell| cell.key() == key).unwrap();
+        let load = cell.load_record();
+        (load.protocol, load.http, load.tls)
+    };
+    assert_eq!(protocol("a-echo single echo plain"), (WorkloadProtocol::WebSocket, None, false));
+    assert_eq!(protocol("a-http3 single hello h3"), (WorkloadProtocol::Http, Some("3".to_owned()), true));
 }
 
 fn words() -> impl Strategy<Value = Vec<String>> {
@@ -449,6 +493,7 @@ prop_compose! {
             first_run: first_run && !balanced,
             twins: if balanced { Vec::new() } else { twins },
             full,
+            tls: full && !balanced,
             instances: balanced.then_some(4),
             balancer: balanced.then(|| "haproxy".into()),
             policy: balanced.then(|| "leastconn".into()),

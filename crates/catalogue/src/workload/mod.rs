@@ -9,10 +9,11 @@ mod wire;
 pub use html::HtmlPage;
 pub(crate) use wire::is_path;
 
-use paceline_job::JsonForm;
-use paceline_record::DatabaseWork;
+use paceline_job::{JsonForm, StreamSpec};
+use paceline_record::{DatabaseWork, WorkloadProtocol};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::path::PathBuf;
 
 /// A kind of request and its right answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +70,12 @@ impl Computed {
         };
         Expect {
             status: 200,
+            grpc_status: None,
             content_type: self.content_type.clone(),
             charset: None,
             headers: Vec::new(),
             body: ExpectedBody::Exact(digits.into_bytes()),
+            events: None,
         }
     }
 }
@@ -84,29 +87,99 @@ pub struct WorkloadCase {
     pub address: String,
     /// The workload's name.
     pub workload: String,
-    /// The method, `GET` by default.
+    /// The protocol that it is sent by.
+    pub protocol: WorkloadProtocol,
+    /// The method, `GET` by default, or `POST` if it has a body.
     pub method: String,
-    /// The path with its query, from `/`.
+    /// The path with its query, from `/`; the method of a call of gRPC.
     pub path: String,
+    /// The body of the request, or the message that is sent.
+    pub body: Option<RequestBody>,
+    /// How a load reads the response as a stream of events, if it does.
+    pub stream: Option<StreamSpec>,
+    /// The definition of the service of gRPC; without it the server is asked.
+    pub proto: Option<PathBuf>,
     /// The right answer.
     pub expect: Expect,
     /// The work of the database for it, if it needs one.
     pub database: Option<DatabaseWork>,
 }
 
+impl WorkloadCase {
+    /// Whether it is a request of HTTP without a body: such requests are sent in unusual ways too, to test a server.
+    pub fn is_plain(&self) -> bool {
+        self.protocol == WorkloadProtocol::Http && self.body.is_none()
+    }
+
+    /// Its name in a check: `GET /hello`, `gRPC /benchmark.BenchmarkService/GetSum`.
+    pub fn title(&self) -> String {
+        match self.protocol {
+            WorkloadProtocol::Http => format!("{} {}", self.method, self.path),
+            WorkloadProtocol::WebSocket | WorkloadProtocol::Grpc => {
+                format!("{} {}", self.protocol.name(), self.path)
+            }
+        }
+    }
+}
+
+/// The body of a request, or the message that is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RequestBody {
+    /// A text.
+    Text(String),
+    /// This many bytes, which look random and are always the same.
+    Filler(u64),
+}
+
+impl RequestBody {
+    /// Its length in bytes.
+    pub fn length(&self) -> u64 {
+        match self {
+            RequestBody::Text(text) => text.len() as u64,
+            RequestBody::Filler(length) => *length,
+        }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        match self {
+            RequestBody::Text(text) => text.clone().into_bytes(),
+            RequestBody::Filler(length) => filler(*length as usize),
+        }
+    }
+}
+
+/// Bytes that do not compress: a xorshift generator (Marsaglia, 2003) from a fixed state.
+fn filler(length: usize) -> Vec<u8> {
+    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
 /// The one right answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expect {
-    /// The status.
+    /// The status of HTTP: 101 for a WebSocket.
     pub status: u16,
+    /// The status of a call of gRPC, by name, if it is not `OK`.
+    pub grpc_status: Option<String>,
     /// The media type, or `None` for any; its parameters count only if they are given, as `; charset=utf-8`.
     pub content_type: Option<String>,
     /// The only charset that the content type may have, if it has one; `None` for any.
     pub charset: Option<String>,
     /// Required headers, not empty, in lower case; `a|b` requires one of the two. A `date` must be right.
     pub headers: Vec<String>,
-    /// The body.
+    /// The body, or the message that answers.
     pub body: ExpectedBody,
+    /// How many events each stream has.
+    pub events: Option<u64>,
 }
 
 /// The header whose value is checked too, not only its presence.
@@ -131,6 +204,8 @@ pub enum ExpectedBody {
     JsonForm(JsonForm),
     /// HTML with the same content as this page. The bytes that passed validation are the reference under load.
     Html(HtmlPage),
+    /// Whatever it is: a status of gRPC is expected instead, or a number of events.
+    Any,
 }
 
 impl ExpectedBody {
@@ -139,7 +214,9 @@ impl ExpectedBody {
         match self {
             ExpectedBody::Exact(bytes) => Some(bytes.len() as u64),
             ExpectedBody::Digest { length, .. } => Some(*length),
-            ExpectedBody::Json(_) | ExpectedBody::JsonForm(_) | ExpectedBody::Html(_) => None,
+            ExpectedBody::Json(_) | ExpectedBody::JsonForm(_) | ExpectedBody::Html(_) | ExpectedBody::Any => {
+                None
+            }
         }
     }
 
@@ -155,6 +232,7 @@ impl ExpectedBody {
             }
             ExpectedBody::JsonForm(form) => form.check(body).is_ok(),
             ExpectedBody::Html(page) => page.difference(body).is_none(),
+            ExpectedBody::Any => true,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::fixture::{HELLO, TETRA, TestTree};
 use crate::{ExpectedBody, RefusedStatus, Workload};
+use paceline_record::WorkloadProtocol;
 
 fn read(text: &str) -> Result<Workload, String> {
     let tree = TestTree::new();
@@ -135,4 +136,47 @@ fn a_status_class_accepts_all_of_its_statuses() {
     assert!(class.admits(400) && class.admits(499) && !class.admits(500) && !class.admits(200));
     assert_eq!(class.to_string(), "4xx");
     assert!(!RefusedStatus::Exactly(404).admits(400));
+}
+
+#[test]
+fn a_workload_may_have_another_protocol() {
+    let echo = "about = \"x\"\nprotocol = \"websocket\"\n[[case]]\npath = \"/ws\"\nbody = \"a\"\n\
+                [case.expect]\nbody = \"b\"\n";
+    let case = read(echo).unwrap().cases.remove(0);
+    assert_eq!((case.protocol, case.expect.status), (WorkloadProtocol::WebSocket, 101));
+    assert_eq!((case.title().as_str(), case.is_plain()), ("WebSocket /ws", false));
+    let call = "about = \"x\"\nprotocol = \"grpc\"\n[stream]\nformat = \"messages\"\n[[case]]\npath = \"/a.B/C\"\n\
+                [case.expect]\nevents = 3\n";
+    let case = read(call).unwrap().cases.remove(0);
+    assert_eq!((case.expect.events, case.expect.body), (Some(3), ExpectedBody::Any));
+    for (text, from, to, expected) in [
+        (echo, "body = \"b\"", "status = 101", "some.toml:6: `status` cannot be expected of WebSocket"),
+        (echo, "body = \"b\"", "", "some.toml:6: `expect` needs exactly one of: `body`"),
+        (echo, "body = \"a\"", "body_bytes = 3", "some.toml:5: `body_bytes` needs the protocol HTTP"),
+        (
+            echo,
+            "protocol = \"websocket\"",
+            "protocol = \"websocket\"\nproto = \"a\"",
+            "some.toml:3: `proto` needs",
+        ),
+        (echo, "websocket", "udp", "some.toml:2: unknown value `udp`"),
+        (call, "messages", "sse", "some.toml:3: `stream.format` must be \"messages\""),
+        (call, "events = 3", "body = \"a\"", "some.toml:7: `body` cannot be expected with a stream of gRPC"),
+        (call, "events = 3", "grpc_status = \"NO\"", "some.toml:8: `NO` is not a status of gRPC"),
+        (HELLO, "status = 200", "grpc_status = \"OK\"", "some.toml:5: `grpc_status` needs a workload with"),
+        (HELLO, "status = 200", "", "some.toml:5: missing key `status`"),
+    ] {
+        let reported = read(&text.replacen(from, to, 1)).expect_err(to);
+        assert!(reported.starts_with(expected), "{reported}");
+    }
+}
+
+#[test]
+fn a_request_with_a_body_is_posted() {
+    let upload = read(&HELLO.replacen("path = ", "body_bytes = 500_001\npath = ", 1)).unwrap();
+    let case = &upload.cases[0];
+    assert_eq!((case.method.as_str(), case.is_plain()), ("POST", false));
+    let body = case.body.as_ref().unwrap();
+    assert_eq!((body.length(), body.bytes().len()), (500_001, 500_001));
+    assert_eq!(body.bytes(), body.bytes());
 }

@@ -4,20 +4,26 @@
 //! its digest is not known here: validation passes on the first body that matches.
 
 use super::{
-    Computed, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, Workload, WorkloadCase,
+    Computed, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, RequestBody, Workload,
+    WorkloadCase,
 };
 use crate::CatalogueError;
 use crate::document::Document;
-use paceline_job::{JsonForm, hexadecimal};
-use paceline_record::DatabaseWork;
+use crate::stream::{WireStream, stream_of};
+use paceline_job::{GrpcCode, JsonForm, StreamFormat, StreamSpec, hexadecimal};
+use paceline_record::{DatabaseWork, WorkloadProtocol};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireWorkload {
     about: String,
+    #[serde(default)]
+    protocol: WorkloadProtocol,
+    proto: Option<Spanned<String>>,
+    stream: Option<Spanned<WireStream>>,
     base: Option<Spanned<String>>,
     case: Vec<Spanned<WireCase>>,
     #[serde(default)]
@@ -44,6 +50,8 @@ struct WireCase {
     name: Option<String>,
     method: Option<String>,
     path: Spanned<String>,
+    body: Option<Spanned<String>>,
+    body_bytes: Option<Spanned<u64>>,
     expect: Spanned<WireExpect>,
     database: Option<DatabaseWork>,
 }
@@ -51,7 +59,8 @@ struct WireCase {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireExpect {
-    status: u16,
+    status: Option<u16>,
+    grpc_status: Option<Spanned<String>>,
     content_type: Option<String>,
     charset: Option<String>,
     #[serde(default)]
@@ -63,6 +72,7 @@ struct WireExpect {
     html_file: Option<Spanned<String>>,
     length: Option<u64>,
     sha256: Option<Spanned<String>>,
+    events: Option<u64>,
 }
 
 #[derive(serde::Deserialize)]
@@ -70,6 +80,13 @@ struct WireExpect {
 struct WireRefusal {
     path: Spanned<String>,
     status: Spanned<String>,
+}
+
+/// What all cases of a workload have in common.
+struct Exchange {
+    protocol: WorkloadProtocol,
+    stream: Option<StreamSpec>,
+    proto: Option<PathBuf>,
 }
 
 impl Workload {
@@ -86,11 +103,13 @@ impl Workload {
             return Err(document.complain(None, "a workload needs at least one `[[case]]`"));
         }
         let mut errors = Vec::new();
+        errors.extend(needs_http(&wire, &document));
+        let exchange = exchange_of(wire.protocol, wire.proto, wire.stream, &document)?;
         let several = wire.case.len() > 1;
         let mut addresses = BTreeSet::new();
         let named = |spanned: Spanned<WireCase>| {
             let at = spanned.span().start;
-            let case = case_of(&name, several, spanned, &document)?;
+            let case = case_of(&name, several, &exchange, spanned, &document)?;
             if addresses.insert(case.address.clone()) {
                 return Ok(case);
             }
@@ -98,7 +117,7 @@ impl Workload {
             Err(document.complain(Some(at), problem))
         };
         let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
-        let unnamed = |case: Spanned<WireCase>| case_of(&name, false, case, &document);
+        let unnamed = |case: Spanned<WireCase>| case_of(&name, false, &exchange, case, &document);
         let checks = CatalogueError::keep(wire.check.into_iter().map(unnamed), &mut errors);
         let refused = |refusal| refusal_of(refusal, &document);
         let refusals = CatalogueError::keep(wire.refuse.into_iter().map(refused), &mut errors);
@@ -113,6 +132,43 @@ impl Workload {
             None => Ok(Workload { name, about: wire.about, base, cases, checks, refusals, computed }),
         }
     }
+}
+
+/// The error in a workload of another protocol that has parts which only HTTP has.
+fn needs_http(wire: &WireWorkload, document: &Document) -> Option<CatalogueError> {
+    if wire.protocol == WorkloadProtocol::Http || (wire.refuse.is_empty() && wire.computed.is_empty()) {
+        return None;
+    }
+    let name = wire.protocol.name();
+    let problem = format!("`refuse` and `computed` need the protocol HTTP, and this workload has {name}");
+    Some(document.complain(None, problem))
+}
+
+/// The protocol of a workload, with what belongs to it.
+fn exchange_of(
+    protocol: WorkloadProtocol,
+    proto: Option<Spanned<String>>,
+    stream: Option<Spanned<WireStream>>,
+    document: &Document,
+) -> Result<Exchange, CatalogueError> {
+    if let Some(file) = proto.as_ref().filter(|_| protocol != WorkloadProtocol::Grpc) {
+        return Err(document.complain(Some(file.span().start), "`proto` needs `protocol = \"grpc\"`"));
+    }
+    let proto = proto.map(|file| document.path.with_file_name(file.into_inner()));
+    let stream = match stream {
+        Some(table) => {
+            let at = table.span().start;
+            let stream = stream_of(table, document)?;
+            if (stream.format == StreamFormat::Messages) == (protocol == WorkloadProtocol::Http) {
+                let problem =
+                    "`stream.format` must be \"messages\" for WebSocket and gRPC, and another one for HTTP";
+                return Err(document.complain(Some(at), problem));
+            }
+            Some(stream)
+        }
+        None => None,
+    };
+    Ok(Exchange { protocol, stream, proto })
 }
 
 /// The beginning of the cases' paths, if it is given; else the whole path of the first.
@@ -154,6 +210,7 @@ fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, Cata
 fn case_of(
     workload: &str,
     several: bool,
+    exchange: &Exchange,
     case: Spanned<WireCase>,
     document: &Document,
 ) -> Result<WorkloadCase, CatalogueError> {
@@ -166,14 +223,59 @@ fn case_of(
             return Err(document.complain(Some(at), "with several cases, each needs a `name`"));
         }
     };
+    let body = body_of(case.body, case.body_bytes, exchange.protocol, document)?;
+    let method = if body.is_some() { "POST" } else { "GET" };
+    let expect = match exchange.protocol {
+        WorkloadProtocol::Http => expect_of(case.expect, document)?,
+        WorkloadProtocol::WebSocket | WorkloadProtocol::Grpc => {
+            expected_message(case.expect, exchange, document)?
+        }
+    };
     Ok(WorkloadCase {
         address,
         workload: workload.to_owned(),
-        method: case.method.unwrap_or_else(|| "GET".into()),
+        protocol: exchange.protocol,
+        method: case.method.unwrap_or_else(|| method.into()),
         path: path_of(case.path, document)?,
-        expect: expect_of(case.expect, document)?,
+        body,
+        stream: exchange.stream.clone(),
+        proto: exchange.proto.clone(),
+        expect,
         database: case.database,
     })
+}
+
+/// The longest body that a request may have: validation holds it in memory.
+const MAX_BODY_BYTES: u64 = 64 << 20;
+
+fn body_of(
+    text: Option<Spanned<String>>,
+    length: Option<Spanned<u64>>,
+    protocol: WorkloadProtocol,
+    document: &Document,
+) -> Result<Option<RequestBody>, CatalogueError> {
+    match (text, length) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some(RequestBody::Text(text.into_inner()))),
+        (None, Some(length)) if protocol != WorkloadProtocol::Http => {
+            let problem = format!(
+                "`body_bytes` needs the protocol HTTP: write the message of {} as `body`",
+                protocol.name()
+            );
+            Err(document.complain(Some(length.span().start), problem))
+        }
+        (None, Some(length)) if *length.get_ref() <= MAX_BODY_BYTES => {
+            Ok(Some(RequestBody::Filler(length.into_inner())))
+        }
+        (None, Some(length)) => {
+            let problem = format!("`body_bytes` is {}; the maximum is {MAX_BODY_BYTES}", length.get_ref());
+            Err(document.complain(Some(length.span().start), problem))
+        }
+        (Some(_), Some(length)) => {
+            let problem = "a request can have a `body` or `body_bytes`, not both";
+            Err(document.complain(Some(length.span().start), problem))
+        }
+    }
 }
 
 /// Whether a text can be copied to the request line as a path.
@@ -196,9 +298,18 @@ fn path_of(path: Spanned<String>, document: &Document) -> Result<String, Catalog
 const ONE_BODY: &str = "`expect` needs exactly one of `body`, `body_file`, `json`, `json_form`, `html_file`, or \
                         `length` with `sha256`";
 
+/// The expectation of a case of HTTP.
 fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect, CatalogueError> {
     let at = expect.span().start;
     let wire = expect.into_inner();
+    let of_messages = [("grpc_status", wire.grpc_status.is_some()), ("events", wire.events.is_some())];
+    if let Some((key, _)) = of_messages.into_iter().find(|(_, is_given)| *is_given) {
+        let problem = format!("`{key}` needs a workload with `protocol = \"grpc\"` or \"websocket\"");
+        return Err(document.complain(Some(at), problem));
+    }
+    let Some(status) = wire.status else {
+        return Err(document.complain(Some(at), "missing key `status`"));
+    };
     let digest = match (wire.length, wire.sha256) {
         (Some(length), Some(digest)) => {
             Some(ExpectedBody::Digest { length, sha256: digest_of(&digest, document)? })
@@ -220,7 +331,76 @@ fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect,
     };
     let headers =
         wire.headers.into_iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
-    Ok(Expect { status: wire.status, content_type: wire.content_type, charset: wire.charset, headers, body })
+    let (content_type, charset) = (wire.content_type, wire.charset);
+    Ok(Expect { status, grpc_status: None, content_type, charset, headers, body, events: None })
+}
+
+/// The expectation of a message: of a WebSocket, or of a call of gRPC.
+fn expected_message(
+    expect: Spanned<WireExpect>,
+    exchange: &Exchange,
+    document: &Document,
+) -> Result<Expect, CatalogueError> {
+    let at = expect.span().start;
+    let wire = expect.into_inner();
+    let is_grpc = exchange.protocol == WorkloadProtocol::Grpc;
+    let foreign = [
+        ("status", wire.status.is_some()),
+        ("grpc_status", wire.grpc_status.is_some() && !is_grpc),
+        ("content_type", wire.content_type.is_some()),
+        ("charset", wire.charset.is_some()),
+        ("headers", !wire.headers.is_empty()),
+        ("body_file", wire.body_file.is_some()),
+        ("json_form", wire.json_form.is_some()),
+        ("html_file", wire.html_file.is_some()),
+        ("length", wire.length.is_some()),
+        ("sha256", wire.sha256.is_some()),
+        ("json", wire.json.is_some() && (!is_grpc || exchange.stream.is_some())),
+        ("body", wire.body.is_some() && (is_grpc || exchange.stream.is_some())),
+        ("events", wire.events.is_some() && exchange.stream.is_none()),
+    ];
+    if let Some((key, _)) = foreign.into_iter().find(|(_, is_given)| *is_given) {
+        let with = if exchange.stream.is_some() { "with a stream " } else { "" };
+        let problem = format!("`{key}` cannot be expected {with}of {}", exchange.protocol.name());
+        return Err(document.complain(Some(at), problem));
+    }
+    let grpc_status = wire.grpc_status.map(|status| grpc_status_of(&status, document)).transpose()?;
+    let body = match (wire.body, wire.json) {
+        (Some(text), _) => Some(ExpectedBody::Exact(text.into_bytes())),
+        (None, Some(text)) => json_of(&text, document).map(ExpectedBody::Json).map(Some)?,
+        (None, None) => None,
+    };
+    let others = usize::from(wire.events.is_some()) + usize::from(grpc_status.is_some());
+    if usize::from(body.is_some()) + others != 1 {
+        let keys = match (is_grpc, exchange.stream.is_some()) {
+            (true, true) => "`events` or `grpc_status`",
+            (true, false) => "`json` or `grpc_status`",
+            (false, true) => "`events`",
+            (false, false) => "`body`",
+        };
+        return Err(document.complain(Some(at), format!("`expect` needs exactly one of: {keys}")));
+    }
+    Ok(Expect {
+        status: if is_grpc { 200 } else { 101 },
+        grpc_status,
+        content_type: None,
+        charset: None,
+        headers: Vec::new(),
+        body: body.unwrap_or(ExpectedBody::Any),
+        events: wire.events,
+    })
+}
+
+/// The name of a status of gRPC.
+fn grpc_status_of(status: &Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
+    match GrpcCode::parse(status.get_ref()) {
+        Some(code) => Ok(code.name().to_owned()),
+        None => {
+            let problem =
+                format!("`{}` is not a status of gRPC: use a name such as NOT_FOUND", status.get_ref());
+            Err(document.complain(Some(status.span().start), problem))
+        }
+    }
 }
 
 /// A header name, or several of which one is required: `Content-Length|Transfer-Encoding`.

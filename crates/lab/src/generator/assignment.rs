@@ -1,5 +1,6 @@
 //! The interface that every generator implements: the run requested, and its result.
 
+use paceline_catalogue::WorkloadCase;
 use paceline_host::shepherd::Ended;
 use paceline_record::{FoundCapacity, Load, Run, Verdict};
 use std::path::PathBuf;
@@ -10,20 +11,16 @@ use std::time::Duration;
 pub struct Assignment {
     /// The target's URL.
     pub url: String,
-    /// The request's method.
-    pub method: String,
+    /// What is sent and expected, as flags of `paceline run`.
+    pub request: Vec<String>,
     /// The load.
     pub load: Load,
     /// Time limit without connecting and draining, after which the run is ended as hanging.
     pub limit: Duration,
     /// How many threads may drive load: one for each of the generator's cores.
     pub threads: u32,
-    /// The status to expect.
+    /// The status to expect: other generators check no more.
     pub status: u16,
-    /// The file with the body to expect.
-    pub body: PathBuf,
-    /// The expected form instead, if bodies have varying values: JSON text.
-    pub json_form: Option<String>,
     /// The generator's seed.
     pub seed: u64,
     /// The file for its record, if it writes one.
@@ -56,8 +53,8 @@ pub trait LoadGenerator {
     /// Why there is no result, in words.
     fn read(&self, assignment: &Assignment, finished: &GeneratorExit) -> Result<GeneratorResult, String>;
 
-    /// Why it cannot carry out a load, in words; `None` if it can, as most do.
-    fn refuses(&self, _load: &Load, _method: &str) -> Option<String> {
+    /// Why it cannot put a load on a case, in words; `None` if it can, as most do.
+    fn refuses(&self, _load: &Load, _case: &WorkloadCase) -> Option<String> {
         None
     }
 }

@@ -39,8 +39,10 @@ pub struct FollowOptions<'a> {
     pub cores: &'a [u32],
     /// A separate folder for the files between the generator and the lab.
     pub folder: &'a Path,
-    /// A folder for the expected bodies, which are kept so that the run can be repeated by hand.
+    /// A folder for the expected and the sent bodies, which are kept so that the run can be repeated by hand.
     pub bodies: &'a Path,
+    /// The server's certificate, if it has one.
+    pub certificate: &'a Path,
     /// The other machines that generate the load, if any.
     pub loaders: Option<&'a LoaderHosts>,
     /// Ctrl-C.

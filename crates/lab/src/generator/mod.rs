@@ -112,13 +112,11 @@ pub(crate) mod tests {
         };
         Assignment {
             url: "http://127.0.0.1:20000/hello".into(),
-            method: "GET".into(),
+            request: ["--expect-status", "200", "--expect-body", "@/tmp/body"].map(str::to_owned).into(),
             load,
             limit: Duration::from_secs(4),
             threads: 1,
             status: 200,
-            body: "/tmp/body".into(),
-            json_form: None,
             seed: 7,
             record: "/tmp/run.json".into(),
             places: None,

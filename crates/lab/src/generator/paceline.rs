@@ -6,7 +6,8 @@
 //! that it reports.
 
 use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
-use paceline_record::{CapacityLoad, FoundCapacity, read_run};
+use crate::case_request::FlagList;
+use paceline_record::{CapacityLoad, FoundCapacity, WorkloadProtocol, read_run};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,20 +33,10 @@ impl Paceline {
     }
 }
 
-/// Builds the flags of a command, in order.
-struct FlagList(Vec<String>);
-
-impl FlagList {
-    fn add(&mut self, flag: &str, value: String) {
-        self.0.extend([flag.to_owned(), value]);
-    }
-}
-
 impl Paceline {
     /// `PROGRAM run URL ...`.
     fn run(&self, assignment: &Assignment) -> Vec<String> {
         let mut flags = FlagList(vec!["run".to_owned(), assignment.url.clone()]);
-        add_method(&mut flags, assignment);
         flags.add("-c", assignment.load.connections.to_string());
         add_connections(&mut flags, assignment);
         match (assignment.load.requests, assignment.load.duration_s) {
@@ -60,7 +51,7 @@ impl Paceline {
             flags.add("--warmup", milliseconds(assignment.load.warmup_s));
         }
         flags.add("-t", assignment.threads.to_string());
-        add_expectation(&mut flags, assignment);
+        add_request(&mut flags, assignment);
         flags.add("--format", "json".to_owned());
         flags.add("-o", assignment.record.display().to_string());
         self.add_other_flags(&mut flags, assignment);
@@ -82,12 +73,11 @@ impl Paceline {
         flags.add("--records", records_of_search(assignment).display().to_string());
         flags.add("--format", "json".to_owned());
         flags.0.extend(["--no-curve", "--"].map(str::to_owned));
-        add_method(&mut flags, assignment);
         add_connections(&mut flags, assignment);
         if let Some(arrivals) = assignment.load.arrivals.filter(|arrivals| arrivals.is_random()) {
             flags.add("--arrivals", arrivals.name().to_owned());
         }
-        add_expectation(&mut flags, assignment);
+        add_request(&mut flags, assignment);
         self.add_other_flags(&mut flags, assignment);
         [self.program.clone(), flags.0].concat()
     }
@@ -99,32 +89,22 @@ impl Paceline {
     }
 }
 
-fn add_method(flags: &mut FlagList, assignment: &Assignment) {
-    if assignment.method != "GET" {
-        flags.add("-X", assignment.method.clone());
-    }
-}
-
 fn add_connections(flags: &mut FlagList, assignment: &Assignment) {
     let load = &assignment.load;
     if load.depth > 1 {
-        let is_http2 = load.http.as_deref() == Some("2");
-        flags.add(if is_http2 { "--streams" } else { "--pipeline" }, load.depth.to_string());
+        let has_streams =
+            matches!(load.http.as_deref(), Some("2" | "3")) || load.protocol == WorkloadProtocol::Grpc;
+        flags.add(if has_streams { "--streams" } else { "--pipeline" }, load.depth.to_string());
     }
-    if let Some(http) = &load.http {
-        flags.add("--http", http.clone());
-    }
-    if let Some(requests) = load.requests_per_connection {
-        flags.add("--requests-per-connection", requests.to_string());
-    }
+    flags.add_some("--http", load.http.clone());
+    flags.add_some(
+        "--requests-per-connection",
+        load.requests_per_connection.map(|requests| requests.to_string()),
+    );
 }
 
-fn add_expectation(flags: &mut FlagList, assignment: &Assignment) {
-    flags.add("--expect-status", assignment.status.to_string());
-    match &assignment.json_form {
-        Some(form) => flags.add("--expect-json-form", form.clone()),
-        None => flags.add("--expect-body", format!("@{}", assignment.body.display())),
-    }
+fn add_request(flags: &mut FlagList, assignment: &Assignment) {
+    flags.0.extend(assignment.request.iter().cloned());
     flags.add("--seed", assignment.seed.to_string());
 }
 
@@ -232,9 +212,12 @@ mod tests {
         let streams = Load { http: Some("2".into()), depth: 10, ..closed() };
         assert!(line(streams).contains(" -c 64 --streams 10 --http 2 -d 3000ms"));
         assert!(line(Load { no_keep_alive: true, ..closed() }).ends_with(" --events 9 --no-keepalive"));
-        let form = Assignment { json_form: Some("{}".to_owned()), ..assignment() };
-        let with_form = Paceline::new(vec!["paceline".into()]).command(&form).join(" ");
-        assert!(with_form.contains(" --expect-json-form {} "), "{with_form}");
+        let http3 = Load { http: Some("3".into()), depth: 10, tls: true, ..closed() };
+        assert!(line(http3).contains(" -c 64 --streams 10 --http 3 -d 3000ms"));
+        let calls = Load { protocol: WorkloadProtocol::Grpc, depth: 4, ..closed() };
+        assert!(line(calls).contains(" -c 64 --streams 4 -d 3000ms"));
+        let messages = Load { protocol: WorkloadProtocol::WebSocket, depth: 4, ..closed() };
+        assert!(line(messages).contains(" -c 64 --pipeline 4 -d 3000ms"));
         let counted = Load { requests: Some(1000), duration_s: None, depth: 16, ..closed() };
         let counted = line(counted);
         assert!(counted.contains(" -c 64 --pipeline 16 -n 1000 -t 1"), "{counted}");

@@ -7,6 +7,7 @@
 use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
 use super::{template, version};
 use crate::LabError;
+use paceline_catalogue::WorkloadCase;
 use paceline_judge::TypedVerdict;
 use paceline_peers::{Peer, PeerLaunch, PeerReport, PrintedReport, peer};
 use paceline_record::{
@@ -108,13 +109,17 @@ impl LoadGenerator for ThirdPartyGenerator {
         template::fill(&self.words, assignment)
     }
 
-    fn refuses(&self, load: &Load, method: &str) -> Option<String> {
+    fn refuses(&self, load: &Load, case: &WorkloadCase) -> Option<String> {
         let what = match load {
-            _ if method != "GET" => "can send only GET requests in a round",
+            _ if !case.is_plain() || case.method != "GET" => "can send only GET requests in a round",
+            _ if case.stream.is_some() => "does not read responses as streams",
             Load { kind: LoopKind::Open, .. } => "can be used only for closed loops",
             Load { requests: Some(_), .. } => "can be limited only by time, not by a number of requests",
             Load { depth: 2.., .. } => "cannot pipeline requests in a round",
             Load { http: Some(_), .. } => "can be used only for HTTP/1.1",
+            Load { tls: true, .. } => {
+                "can be used only without TLS, because it does not know the certificate"
+            }
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
                 "does not report when its measurement begins. This load needs that, because Paceline kills an instance of the server during the measurement"
             }
@@ -239,9 +244,11 @@ mod tests {
             route: Route::Balanced,
             fault,
         };
+        let catalogue = paceline_catalogue::fixture::TestTree::new().catalogue();
+        let case = catalogue.workload("hello").unwrap().cases[0].clone();
         let refused = |fault| {
             let load = Load { balanced: Some(balanced(fault)), ..assignment().load };
-            ThirdPartyGenerator::unasked("wrk").refuses(&load, "GET")
+            ThirdPartyGenerator::unasked("wrk").refuses(&load, &case)
         };
         assert_eq!(refused(None), None);
         let refusal = refused(Some(FaultKind::KillOne)).unwrap();

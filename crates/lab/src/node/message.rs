@@ -202,8 +202,10 @@ pub(crate) struct LaunchOrder {
     pub image: Option<ImageLaunch>,
     /// The cores it may run on.
     pub cores: Vec<u32>,
-    /// Whether the port after its own must be free too.
-    pub has_http2_port: bool,
+    /// The TCP ports that must be free too, as offsets from its own.
+    pub tcp_offsets: Vec<u16>,
+    /// The UDP ports that must be free.
+    pub udp_offsets: Vec<u16>,
     /// How long its start may take.
     pub start_timeout: Duration,
 }

@@ -48,6 +48,8 @@ impl ProbeConnection {
         let stream =
             TcpStream::connect_timeout(&address, deadline.left().max(SLICE)).map_err(ProbeError::Connect)?;
         stream.set_read_timeout(Some(SLICE)).map_err(ProbeError::Io)?;
+        // A server that does not read a long body must not block the check.
+        stream.set_write_timeout(Some(deadline.left().max(SLICE))).map_err(ProbeError::Io)?;
         stream.set_nodelay(true).map_err(ProbeError::Io)?;
         Ok(Self { stream, address, deadline, reader: Reader::default(), sent_at: Instant::now() })
     }
@@ -65,8 +67,8 @@ impl ProbeConnection {
     /// # Errors
     /// [`ProbeError`], with the cause.
     pub fn ask_ahead(&mut self, questions: &[ProbeRequest<'_>]) -> Result<Vec<Answer>, ProbeError> {
-        let text: String = questions.iter().map(|question| question.text(self.address)).collect();
-        self.send(text.as_bytes())?;
+        let bytes = self.bytes_of(questions);
+        self.send(&bytes)?;
         let answers = questions
             .iter()
             .map(|question| self.answer(question))
@@ -83,9 +85,14 @@ impl ProbeConnection {
         let Some(first) = questions.first() else {
             return Err(ProbeError::Closed("before a request was sent".into()));
         };
-        let text: String = questions.iter().map(|question| question.text(self.address)).collect();
-        self.send(text.as_bytes())?;
+        let bytes = self.bytes_of(questions);
+        self.send(&bytes)?;
         self.answer(first)
+    }
+
+    /// Several requests as one text.
+    fn bytes_of(&self, questions: &[ProbeRequest<'_>]) -> Vec<u8> {
+        questions.iter().flat_map(|question| question.bytes(self.address)).collect()
     }
 
     /// Sends one request byte by byte, with `pause` between, and reads its answer.
@@ -93,8 +100,8 @@ impl ProbeConnection {
     /// # Errors
     /// [`ProbeError`], with the cause.
     pub fn ask_slowly(&mut self, question: ProbeRequest<'_>, pause: Duration) -> Result<Answer, ProbeError> {
-        for byte in question.text(self.address).as_bytes() {
-            self.send(&[*byte])?;
+        for byte in question.bytes(self.address) {
+            self.send(&[byte])?;
             // Each byte is a separate packet; the pause lets the server read it before the next arrives.
             std::thread::sleep(pause);
         }
@@ -115,8 +122,8 @@ impl ProbeConnection {
     /// # Errors
     /// [`ProbeError`], with the cause.
     pub fn ask_loosely(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
-        let text = question.text(self.address);
-        self.send(text.as_bytes())?;
+        let bytes = question.bytes(self.address);
+        self.send(&bytes)?;
         self.answer(&question)
     }
 

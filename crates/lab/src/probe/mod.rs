@@ -1,13 +1,16 @@
 //! Small strict clients that send requests and read whole answers: for readiness and validation.
 //!
 //! Blocking, and separate from the engine: a mistake in the engine must not also be in the validation. HTTP/1.1 is in
-//! `http1`, HTTP/2 in `http2`. Their only measurement is the time of a start.
+//! `http1`, HTTP/2 in `http2`. Their only measurement is the time of a start. Other protocols have no second client:
+//! `engine` runs Paceline's own generator for a few requests.
 
+pub mod engine;
 mod http1;
 pub mod http2;
 
 pub use http1::{CloseResult, ProbeConnection, ask};
 
+use paceline_catalogue::RequestBody;
 use paceline_host::Interrupt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -31,7 +34,7 @@ impl ProbeDeadline {
     }
 
     /// The time until the deadline.
-    fn left(&self) -> Duration {
+    pub fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
@@ -73,6 +76,9 @@ pub enum ProbeError {
     /// The answer violates HTTP's rules.
     #[error("invalid HTTP response: {0}")]
     NotHttp(String),
+    /// The generator that makes a check cannot be started.
+    #[error("cannot start the check: {0}")]
+    Generator(String),
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
@@ -107,6 +113,8 @@ pub struct ProbeRequest<'a> {
     pub method: &'a str,
     /// The path with its query.
     pub path: &'a str,
+    /// The body.
+    pub body: Option<&'a RequestBody>,
     /// The version, and the connection option.
     pub manner: RequestMode,
 }
@@ -127,7 +135,12 @@ pub enum RequestMode {
 impl<'a> ProbeRequest<'a> {
     /// An ordinary request.
     pub fn new(method: &'a str, path: &'a str) -> Self {
-        Self { method, path, manner: RequestMode::Http11 }
+        Self { method, path, body: None, manner: RequestMode::Http11 }
+    }
+
+    /// The same request with a body.
+    pub fn with_body(self, body: Option<&'a RequestBody>) -> Self {
+        Self { body, ..self }
     }
 
     /// The same request in another manner.
@@ -135,14 +148,19 @@ impl<'a> ProbeRequest<'a> {
         Self { manner, ..self }
     }
 
-    fn text(&self, host: SocketAddr) -> String {
+    fn bytes(&self, host: SocketAddr) -> Vec<u8> {
         let (version, connection) = match self.manner {
             RequestMode::Http11 => ("1.1", ""),
             RequestMode::Http11Close => ("1.1", "Connection: close\r\n"),
             RequestMode::Http10 => ("1.0", ""),
             RequestMode::Http10KeepAlive => ("1.0", "Connection: keep-alive\r\n"),
         };
-        format!("{} {} HTTP/{version}\r\nHost: {host}\r\n{connection}\r\n", self.method, self.path)
+        let length =
+            self.body.map_or_else(String::new, |body| format!("Content-Length: {}\r\n", body.length()));
+        let (method, path) = (self.method, self.path);
+        let head = format!("{method} {path} HTTP/{version}\r\nHost: {host}\r\n{connection}{length}\r\n");
+        let body = self.body.map(RequestBody::bytes).unwrap_or_default();
+        [head.into_bytes(), body].concat()
     }
 }
 

@@ -45,6 +45,7 @@ impl Provisioner {
                 took = Some(took.unwrap_or_default() + elapsed);
             }
         }
+        self.make_certificate(server)?;
         Ok(took.map_or(StepOutcome::Already, StepOutcome::Now))
     }
 

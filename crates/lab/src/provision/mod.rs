@@ -5,6 +5,7 @@
 //! everything. A stamp is written only after success and identifies the inputs. See `launch.rs` for launches.
 
 mod build;
+mod certificate;
 mod clean;
 mod command;
 mod container;

@@ -57,7 +57,8 @@ impl Starter {
             hosts: Vec::new(),
             image: None,
             cores: of.cores.to_vec(),
-            has_http2_port: false,
+            tcp_offsets: Vec::new(),
+            udp_offsets: Vec::new(),
             start_timeout: of.start_timeout,
         };
         let (path, status) = of.ready;

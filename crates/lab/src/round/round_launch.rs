@@ -13,14 +13,14 @@ use crate::launch::LaunchError;
 use crate::placement::{Cores, CoresWanted};
 use crate::trial::{self, TrialContext};
 use crate::warm_up::Warmer;
-use crate::{LabError, ValidationResult, validate};
+use crate::{CheckedServer, LabError, ValidationResult, validate};
 use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
 use paceline_host::private_network::outside;
 use paceline_host::{Neighbours, RoundsSeen};
 use paceline_judge::TypedVerdict;
 use paceline_record::{Fault, Pinning, Route, Server, Stage, Trial, Verdict};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A launch in progress.
@@ -31,6 +31,8 @@ pub(super) struct RoundLaunch<'a> {
     pub pinning: &'a Pinning,
     /// The other machines that it runs on.
     pub reserved: Option<&'a ReservedMachines>,
+    /// The server's certificate, which exists if its traits need one.
+    pub certificate: PathBuf,
 }
 
 /// The validations: of the server itself, and of the same answers through the balancer if there is one.
@@ -69,7 +71,15 @@ impl RunningRound<'_> {
             let reserved = reserved.as_ref();
             let pinning = self.pinning(&planned, reserved);
             let id = (self.context.new_id)();
-            let launch = RoundLaunch { planned: &planned, id, server: &server, pinning: &pinning, reserved };
+            let certificate = self.context.provisioner.certificate(&planned.server);
+            let launch = RoundLaunch {
+                planned: &planned,
+                id,
+                server: &server,
+                pinning: &pinning,
+                reserved,
+                certificate,
+            };
             let done = self.run_launch(&launch)?.min(planned.cells.len());
             if done < planned.cells.len() && planned.is_whole() {
                 return self.fail_remaining(&launch, done);
@@ -220,11 +230,12 @@ impl RunningRound<'_> {
     }
 
     fn validated(&self, launch: &RoundLaunch<'_>, deployment: &Deployment) -> Result<Validations, LabError> {
-        let interrupt = self.context.starter.interrupt;
+        let engine = self.context.starter.engine_probe();
         let workloads = self.workloads_of(launch.planned);
         let by = |route, traits: &Traits| match deployment.address_by(route) {
             Some(address) => {
-                validate(address, &workloads, traits, interrupt).map_err(|_| LabError::Interrupted)
+                let server = CheckedServer { address, traits, certificate: &launch.certificate, engine };
+                validate(server, &workloads).map_err(|_only_interrupted| LabError::Interrupted)
             }
             None => Ok(ValidationResult::default()),
         };
@@ -330,7 +341,9 @@ impl RunningRound<'_> {
         let server = planned.server.record(String::new());
         let pinning = self.pinning(planned, None);
         let id = (self.context.new_id)();
-        let launch = RoundLaunch { planned, id, server: &server, pinning: &pinning, reserved: None };
+        let certificate = self.context.provisioner.certificate(&planned.server);
+        let launch =
+            RoundLaunch { planned, id, server: &server, pinning: &pinning, reserved: None, certificate };
         for cell in &planned.cells {
             let trial = trial::failed(self.begin(&launch, cell), fault.clone(), log_tail.to_owned());
             self.keep(&trial)?;
@@ -350,6 +363,7 @@ fn follow_options<'a>(
         cores: &launch.pinning.generator,
         folder,
         bodies: &context.bodies,
+        certificate: &launch.certificate,
         loaders: launch.reserved.and_then(ReservedMachines::loaders),
         interrupt: context.starter.interrupt,
     }

@@ -1,4 +1,4 @@
-//! Tests how observations become a trial: seeds, bodies, and the division of CPU time by answers.
+//! Tests how observations become a trial: seeds, and the division of CPU time by answers.
 //!
 //! No server and no generator runs here: their output is made up. The binary's tests cover carrying out and keeping
 //! trials.
@@ -9,25 +9,6 @@ use crate::generator::{GeneratorResult, ReportedWindow};
 use paceline_host::CoreTicks;
 use paceline_host::tree::TreeSample;
 use paceline_record::{BalancedLoad, Route};
-
-#[test]
-fn a_body_is_written_once_and_completely() {
-    use std::os::unix::fs::MetadataExt as _;
-    let folder = tempfile::tempdir().unwrap();
-    let file = |path: &Path| fs::metadata(path).map(|about| (about.ino(), about.mtime_nsec())).unwrap();
-    let path = keep_body(folder.path(), b"Hello World\n", "first").unwrap();
-    let first = file(&path);
-    assert_eq!(keep_body(folder.path(), b"Hello World\n", "second").as_ref(), Ok(&path));
-    assert_eq!(file(&path), first, "it was written again");
-    // A file truncated by a crash is replaced by a new file, so that a reader of the old one is not disturbed.
-    fs::write(&path, b"Hello").unwrap();
-    let mut reader = fs::File::open(&path).unwrap();
-    keep_body(folder.path(), b"Hello World\n", "third").unwrap();
-    let mut half = String::new();
-    std::io::Read::read_to_string(&mut reader, &mut half).unwrap();
-    assert_eq!((half.as_str(), fs::read(&path).unwrap().as_slice()), ("Hello", b"Hello World\n".as_slice()));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-}
 
 /// A run of a second with a hundred answers, sampled between two moments in seconds, with this much CPU time.
 fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> ObservedRun {

@@ -3,6 +3,8 @@
 //! Shared by validation and `lab check`. Each check defines its own requests; `difference` compares the answers. A
 //! launch that waits for its first answer sends its own requests, with the manifest's time limit.
 
+use crate::case_request::CaseRequest;
+use crate::probe::engine::EngineProbe;
 use crate::probe::{self, Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest, RequestMode};
 use crate::validate::difference;
 use paceline_catalogue::WorkloadCase;
@@ -17,17 +19,22 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// Sends requests to the server at an address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CheckClient {
+pub(crate) struct CheckClient<'a> {
     pub address: SocketAddr,
-    pub interrupt: Interrupt,
+    /// For protocols that this client does not speak.
+    pub engine: EngineProbe<'a>,
 }
 
 /// The result of an attempt; the outer error is Ctrl-C alone: any other trouble is a finding about the server.
 pub(crate) type ProbeResult<T> = Result<Result<T, ProbeError>, ProbeError>;
 
-impl CheckClient {
+impl CheckClient<'_> {
+    pub fn interrupt(&self) -> Interrupt {
+        self.engine.interrupt
+    }
+
     pub fn deadline(&self) -> ProbeDeadline {
-        ProbeDeadline::after(ANSWER_LIMIT, self.interrupt)
+        ProbeDeadline::after(ANSWER_LIMIT, self.engine.interrupt)
     }
 
     /// Opens a new connection.
@@ -47,11 +54,21 @@ impl CheckClient {
             Err(trouble) => Some(trouble.to_string()),
         })
     }
+
+    /// What is wrong with the answers to some requests that the generator sends; `None` if nothing is.
+    pub fn wrong_by_engine(
+        &self,
+        request: &CaseRequest<'_>,
+        http: Option<&str>,
+        validated: Option<&[u8]>,
+    ) -> Result<Option<String>, ProbeError> {
+        self.engine.check(request, http, validated, ANSWER_LIMIT)
+    }
 }
 
 /// The ordinary request of a case.
 pub(crate) fn question(case: &WorkloadCase) -> ProbeRequest<'_> {
-    ProbeRequest::new(&case.method, &case.path)
+    ProbeRequest::new(&case.method, &case.path).with_body(case.body.as_ref())
 }
 
 /// A check that fails if there is a difference.

@@ -14,7 +14,11 @@ use sha2::{Digest as _, Sha256};
 const DRAWN: u64 = 5;
 
 /// Checks each edge, and some values drawn from `seed`.
-pub(super) fn checks(client: &CheckClient, computed: &Computed, seed: u64) -> Result<Vec<Check>, ProbeError> {
+pub(super) fn checks(
+    client: &CheckClient<'_>,
+    computed: &Computed,
+    seed: u64,
+) -> Result<Vec<Check>, ProbeError> {
     let mut checks = Vec::new();
     for x in values(computed, seed) {
         let (path, expect) = (computed.path_of(x), computed.expect_of(x));

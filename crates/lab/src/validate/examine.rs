@@ -7,14 +7,12 @@
 use super::client::{CheckClient, check, same};
 use super::idle::{self, Idle};
 use super::trait_check::{self, TraitTest};
-use super::{answers, computed_answers, protocol};
+use super::{CheckedServer, answers, computed_answers, protocol};
 use crate::LabError;
 use crate::probe::{ProbeError, RequestMode};
 use paceline_catalogue::DATE;
 use paceline_catalogue::{Trait, Traits, Workload, WorkloadCase};
-use paceline_host::Interrupt;
 use paceline_record::{Check, CheckOutcome};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,35 +59,36 @@ pub struct ExamineResult {
     pub idle: String,
 }
 
-/// Examines the server at `address` on `workloads`, with the traits of its manifest.
+/// Examines a server on `workloads`, with the traits of its manifest.
 ///
 /// # Errors
 /// [`LabError::Interrupted`] alone: everything else is the outcome of a check.
 pub fn examine(
-    address: SocketAddr,
+    server: CheckedServer<'_>,
     workloads: &[Arc<Workload>],
-    traits: &Traits,
     how: ExamineOptions,
-    interrupt: Interrupt,
 ) -> Result<ExamineResult, LabError> {
-    let client = CheckClient { address, interrupt };
-    examined(&client, workloads, traits, how).map_err(|_only_interrupted| LabError::Interrupted)
+    examined(&server, workloads, how).map_err(|_only_interrupted| LabError::Interrupted)
 }
 
 fn examined(
-    client: &CheckClient,
+    server: &CheckedServer<'_>,
     workloads: &[Arc<Workload>],
-    traits: &Traits,
     how: ExamineOptions,
 ) -> Result<ExamineResult, ProbeError> {
-    let begun = Instant::now();
+    let (client, begun) = (&server.client(), Instant::now());
     let found = answers(client, workloads)?;
     let mut checks = found.validation.checks;
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address) && is_small(case);
-    let small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
+    let mut small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
+    small.sort_by_key(|case| case.stream.is_some());
+    if how.rules == Rules::Paceline {
+        checks.extend(trait_check::secure(server, workloads, &found.bodies, CheckOutcome::Fail)?);
+    }
     let Some(case) = small.first().copied() else {
         // Without a right answer, every other check would only repeat that.
-        if !found.bodies.is_empty() {
+        let has_http = workloads.iter().flat_map(|one| &one.cases).any(WorkloadCase::is_plain);
+        if !found.bodies.is_empty() && has_http {
             checks.push(check("not examined", CheckOutcome::Warn, NOTHING_SMALL));
         }
         return Ok(ExamineResult { checks, idle: String::new() });
@@ -103,7 +102,7 @@ fn examined(
     let (rest, idle) = std::thread::scope(|scope| {
         let wait = || idle::wait(client, case, how.idle);
         let idle = std::thread::Builder::new().spawn_scoped(scope, wait);
-        let rest = corners(client, workloads, traits, &attempt, how.seed);
+        let rest = corners(client, workloads, server.traits, &attempt, how.seed);
         let idle = match idle {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             // Without another thread (`ulimit -u`) the checks run in sequence.
@@ -120,12 +119,13 @@ fn examined(
 }
 
 fn is_small(case: &WorkloadCase) -> bool {
-    case.method == "GET" && case.expect.body.length().is_none_or(|length| length <= SMALL_BYTES)
+    let is_short = case.expect.body.length().is_none_or(|length| length <= SMALL_BYTES);
+    case.is_plain() && case.method == "GET" && is_short
 }
 
 /// All checks that run beside an idle connection.
 fn corners(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     workloads: &[Arc<Workload>],
     traits: &Traits,
     attempt: &TraitTest<'_>,
@@ -136,7 +136,7 @@ fn corners(
         // Pipelining does not apply to a server that closes after each answer, unless its manifest states it.
         let moot = one == Trait::Pipelining && traits.has(Trait::KeepAlive) == Some(false);
         if !moot || traits.stated(one).is_some() {
-            checks.push(trait_check::compare(client, attempt, traits, one, CheckOutcome::Fail)?);
+            checks.extend(trait_check::compare(client, attempt, traits, one, CheckOutcome::Fail)?);
         }
     }
     checks.extend(protocol::checks(client, attempt.case, seed)?);
@@ -148,7 +148,7 @@ fn corners(
 
 /// A date rendered once, at the start, is right only at that time.
 fn dates_go_on(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     cases: &[&WorkloadCase],
     begun: Instant,
 ) -> Result<Vec<Check>, ProbeError> {
@@ -157,7 +157,7 @@ fn dates_go_on(
         return Ok(Vec::new());
     }
     while begun.elapsed() < DATE_AGAIN {
-        if client.interrupt.requested() {
+        if client.interrupt().requested() {
             return Err(ProbeError::Interrupted);
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -23,7 +23,11 @@ pub(super) struct Idle {
 }
 
 /// Sends a request, waits at most `limit`, and sends another if the connection is still open.
-pub(super) fn wait(client: &CheckClient, case: &WorkloadCase, limit: Duration) -> Result<Idle, ProbeError> {
+pub(super) fn wait(
+    client: &CheckClient<'_>,
+    case: &WorkloadCase,
+    limit: Duration,
+) -> Result<Idle, ProbeError> {
     let name = "idle connection";
     Ok(match split_interrupt(seen(client, case, limit))? {
         Ok((outcome, summary)) => Idle { check: check(name, outcome, &summary), summary },
@@ -32,7 +36,7 @@ pub(super) fn wait(client: &CheckClient, case: &WorkloadCase, limit: Duration) -
 }
 
 fn seen(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     case: &WorkloadCase,
     limit: Duration,
 ) -> Result<(CheckOutcome, String), ProbeError> {

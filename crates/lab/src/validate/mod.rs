@@ -14,13 +14,15 @@ mod trait_check;
 pub(crate) use difference::difference;
 pub use examine::{ExamineOptions, ExamineResult, Rules, examine};
 
+use crate::case_request::CaseRequest;
+use crate::probe::engine::EngineProbe;
 use crate::probe::{ProbeError, ProbeRequest};
 pub(crate) use client::{CheckClient, question, same};
 use paceline_catalogue::{RefusedStatus, Trait, Traits, Workload, WorkloadCase};
-use paceline_host::Interrupt;
-use paceline_record::{Check, CheckOutcome, Validation};
+use paceline_record::{Check, CheckOutcome, Validation, WorkloadProtocol};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use trait_check::TraitTest;
 
@@ -53,35 +55,60 @@ impl ValidationResult {
     }
 }
 
-/// Checks the server at `address` on every case and refusal of `workloads`, then the `traits` that a load may rely on.
-/// A wrong trait is a warning: its effects show under load.
+/// The server to check.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckedServer<'a> {
+    /// Its address.
+    pub address: SocketAddr,
+    /// What its manifest states.
+    pub traits: &'a Traits,
+    /// The file of its certificate, which exists if its traits need one.
+    pub certificate: &'a Path,
+    /// For protocols that need Paceline's own generator.
+    pub engine: EngineProbe<'a>,
+}
+
+impl<'a> CheckedServer<'a> {
+    fn client(&self) -> CheckClient<'a> {
+        CheckClient { address: self.address, engine: self.engine }
+    }
+}
+
+/// Checks a server on every case and refusal of `workloads`, then the traits that loads may rely on. A wrong trait is a
+/// warning: its effects show under load.
 ///
 /// # Errors
 /// [`ProbeError::Interrupted`] alone: everything else is the outcome of a check.
 pub fn validate(
-    address: SocketAddr,
+    server: CheckedServer<'_>,
     workloads: &[Arc<Workload>],
-    traits: &Traits,
-    interrupt: Interrupt,
 ) -> Result<ValidationResult, ProbeError> {
-    let client = CheckClient { address, interrupt };
+    let (client, traits) = (server.client(), server.traits);
     let mut found = answers(&client, workloads)?;
-    let Some(case) = workloads.iter().flat_map(|workload| &workload.cases).next() else { return Ok(found) };
+    let plain = workloads.iter().flat_map(|workload| &workload.cases).filter(|case| case.is_plain());
     // After the refusals, to detect a server that they crashed.
-    let attempt = TraitTest { case, other: case, depth: PIPELINE_DEPTH };
-    for one in [Trait::KeepAlive, Trait::Pipelining, Trait::Http10KeepAlive, Trait::Http2] {
-        // Nearly all servers lack HTTP/2: it is tested only if the manifest states it.
-        if traits.has(one).is_some() && (one != Trait::Http2 || traits.stated(one).is_some()) {
-            let check = trait_check::compare(&client, &attempt, traits, one, CheckOutcome::Warn)?;
-            found.validation.checks.push(check);
+    if let Some(case) = plain.min_by_key(|case| case.stream.is_some()) {
+        let attempt = TraitTest { case, other: case, depth: PIPELINE_DEPTH };
+        for one in [Trait::KeepAlive, Trait::Pipelining, Trait::Http10KeepAlive, Trait::Http2] {
+            // A stream has no length, so that its end closes a connection of HTTP/1.0.
+            if one == Trait::Http10KeepAlive && case.stream.is_some() {
+                continue;
+            }
+            // Nearly all servers lack HTTP/2: it is tested only if the manifest states it.
+            if traits.has(one).is_some() && (one != Trait::Http2 || traits.stated(one).is_some()) {
+                let check = trait_check::compare(&client, &attempt, traits, one, CheckOutcome::Warn)?;
+                found.validation.checks.extend(check);
+            }
         }
     }
+    let checks = trait_check::secure(&server, workloads, &found.bodies, CheckOutcome::Warn)?;
+    found.validation.checks.extend(checks);
     Ok(found)
 }
 
 /// Requests every case and every refusal.
 pub(crate) fn answers(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     workloads: &[Arc<Workload>],
 ) -> Result<ValidationResult, ProbeError> {
     let mut found = ValidationResult::default();
@@ -103,18 +130,24 @@ pub(crate) fn answers(
     Ok(found)
 }
 
-fn answer(client: &CheckClient, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), ProbeError> {
-    let name = format!("{} {}", case.method, case.path);
+/// The check of a case, and the body of a right answer; that of another protocol than HTTP is empty.
+fn answer(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), ProbeError> {
+    if case.protocol != WorkloadProtocol::Http {
+        let request = CaseRequest { case, address: client.address, certificate: None };
+        let wrong = client.wrong_by_engine(&request, None, None)?;
+        let body = wrong.is_none().then(Vec::new);
+        return Ok((same(case.title(), wrong), body));
+    }
     Ok(match client.ask(question(case))? {
         Ok(answer) => match difference(&case.expect, &answer) {
-            None => (same(name, None), Some(answer.body)),
-            wrong => (same(name, wrong), None),
+            None => (same(case.title(), None), Some(answer.body)),
+            wrong => (same(case.title(), wrong), None),
         },
-        Err(trouble) => (same(name, Some(trouble.to_string())), None),
+        Err(trouble) => (same(case.title(), Some(trouble.to_string())), None),
     })
 }
 
-fn refusal(client: &CheckClient, path: &str, status: RefusedStatus) -> Result<Check, ProbeError> {
+fn refusal(client: &CheckClient<'_>, path: &str, status: RefusedStatus) -> Result<Check, ProbeError> {
     let wrong = match client.ask(ProbeRequest::new("GET", path))? {
         Ok(answer) if status.admits(answer.status) => None,
         Ok(answer) => Some(format!("status {} instead of {status}", answer.status)),

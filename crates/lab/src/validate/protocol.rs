@@ -19,7 +19,7 @@ const NOISE: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 this is no H
 
 /// All checks, with a case that has a right answer and a number that makes a path unknown.
 pub(super) fn checks(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     case: &WorkloadCase,
     number: u64,
 ) -> Result<Vec<Check>, ProbeError> {
@@ -37,7 +37,7 @@ pub(super) fn checks(
 }
 
 /// The first request must be answered right; the second is covered by the trait `pipelining`.
-fn two_in_one_packet(client: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
+fn two_in_one_packet(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let two = [question(case); 2];
     let first = || client.open()?.ask_first_of(&two);
     let wrong = match split_interrupt(first())? {
@@ -48,7 +48,11 @@ fn two_in_one_packet(client: &CheckClient, case: &WorkloadCase) -> Result<Check,
 }
 
 /// HTTP/1.0 has no chunks, and closes after the answer unless keep-alive was requested: RFC 9112, sections 6.1 and 9.3.
-fn old_client(client: &CheckClient, case: &WorkloadCase, manner: RequestMode) -> Result<Check, ProbeError> {
+fn old_client(
+    client: &CheckClient<'_>,
+    case: &WorkloadCase,
+    manner: RequestMode,
+) -> Result<Check, ProbeError> {
     let (name, must_close) = match manner {
         RequestMode::Http10KeepAlive => ("HTTP/1.0 with keep-alive requested", false),
         _ => ("HTTP/1.0 without keep-alive", true),
@@ -85,7 +89,7 @@ fn old_client(client: &CheckClient, case: &WorkloadCase, manner: RequestMode) ->
 
 /// An answer to HEAD has no body, whatever its status: a client would read it as the next answer. Support of HEAD is
 /// checked by the trait `head`.
-fn head_has_no_body(client: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
+fn head_has_no_body(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let name = format!("HEAD {} without a body", case.path);
     let talk = || {
         let mut connection = client.open()?;
@@ -110,7 +114,7 @@ fn head_has_no_body(client: &CheckClient, case: &WorkloadCase) -> Result<Check, 
     })
 }
 
-fn unknown_method(client: &CheckClient, case: &WorkloadCase) -> Result<Check, ProbeError> {
+fn unknown_method(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Check, ProbeError> {
     let name = format!("{UNKNOWN_METHOD} {}", case.path);
     Ok(match client.ask(ProbeRequest::new(UNKNOWN_METHOD, &case.path))? {
         Ok(answer) if answer.status / 100 == 4 || answer.status == 501 => same(name, None),
@@ -128,7 +132,7 @@ fn unknown_method(client: &CheckClient, case: &WorkloadCase) -> Result<Check, Pr
     })
 }
 
-fn noise(client: &CheckClient) -> Result<Check, ProbeError> {
+fn noise(client: &CheckClient<'_>) -> Result<Check, ProbeError> {
     let name = "a TLS handshake instead of a request";
     let talk = || {
         let mut connection = client.open()?;
@@ -160,7 +164,7 @@ fn noise(client: &CheckClient) -> Result<Check, ProbeError> {
 
 /// Repeats the request after one that may have crashed the server.
 pub(super) fn still_serves(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     case: &WorkloadCase,
     after: &str,
 ) -> Result<Check, ProbeError> {

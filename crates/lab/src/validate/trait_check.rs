@@ -3,12 +3,16 @@
 //! A disagreement says which line of the manifest to change. The caller decides its severity: a warning before a load,
 //! a failure in `lab check`.
 
+use super::CheckedServer;
 use super::client::{CheckClient, check, question, split_interrupt};
 use super::difference;
+use crate::case_request::CaseRequest;
 use crate::probe::{self, ProbeError, ProbeRequest, RequestMode};
-use paceline_catalogue::{Trait, Traits, WorkloadCase};
-use paceline_record::{Check, CheckOutcome};
+use paceline_catalogue::{Trait, Traits, Workload, WorkloadCase};
+use paceline_record::{Check, CheckOutcome, WorkloadProtocol};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The pause between two bytes of a request that is sent byte by byte: long enough for an idle server to read each
@@ -44,20 +48,53 @@ fn label(one: Trait) -> &'static str {
         Trait::ByteWise => "byte by byte",
         Trait::Head => "HEAD",
         Trait::Http2 => "HTTP/2",
+        Trait::Tls => "TLS",
+        Trait::Http3 => "HTTP/3",
     }
 }
 
-/// Tests `one` and compares. A disagreement with the stated or assumed value has the outcome `wrong`.
+/// Tests `one` and compares. A disagreement with the stated or assumed value has the outcome `wrong`. None for a trait
+/// that [`secure`] tests.
 pub(super) fn compare(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     attempt: &TraitTest<'_>,
     traits: &Traits,
     one: Trait,
     wrong: CheckOutcome,
-) -> Result<Check, ProbeError> {
-    let ability = try_out(client, attempt, traits, one)?;
+) -> Result<Option<Check>, ProbeError> {
+    let Some(ability) = try_out(client, attempt, traits, one)? else { return Ok(None) };
     let (outcome, detail) = judged(traits, one, &ability, wrong);
-    Ok(check(label(one), outcome, detail))
+    Ok(Some(check(label(one), outcome, detail)))
+}
+
+/// Tests the traits that need a certificate, if the manifest states them: by requests of a case with right answers,
+/// whose bodies are `bodies`. Sent by the generator, because the probe speaks neither TLS nor HTTP/3.
+pub(super) fn secure(
+    server: &CheckedServer<'_>,
+    workloads: &[Arc<Workload>],
+    bodies: &BTreeMap<String, Vec<u8>>,
+    wrong: CheckOutcome,
+) -> Result<Vec<Check>, ProbeError> {
+    let traits = server.traits;
+    let mut checks = Vec::new();
+    for (one, http) in [(Trait::Tls, None), (Trait::Http3, Some("3"))] {
+        let is_right = |case: &&WorkloadCase| {
+            let is_asked = http.is_none() || case.protocol == WorkloadProtocol::Http;
+            is_asked && bodies.contains_key(&case.address)
+        };
+        let cases = workloads.iter().flat_map(|workload| &workload.cases).filter(is_right);
+        let Some(case) = cases.min_by_key(|case| !case.is_plain()) else { continue };
+        if traits.stated(one) != Some(true) {
+            continue;
+        }
+        let address = traits.address(server.address, http, true);
+        let request = CaseRequest { case, address, certificate: Some(server.certificate) };
+        let validated = bodies.get(&case.address).map(Vec::as_slice);
+        let difference = server.client().wrong_by_engine(&request, http, validated)?;
+        let (outcome, detail) = judged(traits, one, &right(difference), wrong);
+        checks.push(check(label(one), outcome, detail));
+    }
+    Ok(checks)
 }
 
 fn judged(traits: &Traits, one: Trait, ability: &TraitCheck, wrong: CheckOutcome) -> (CheckOutcome, String) {
@@ -96,11 +133,11 @@ fn judged(traits: &Traits, one: Trait, ability: &TraitCheck, wrong: CheckOutcome
 }
 
 fn try_out(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     attempt: &TraitTest<'_>,
     traits: &Traits,
     one: Trait,
-) -> Result<TraitCheck, ProbeError> {
+) -> Result<Option<TraitCheck>, ProbeError> {
     let ordinary = question(attempt.case);
     let seen = match one {
         Trait::KeepAlive => twice(client, ordinary, attempt.case),
@@ -110,14 +147,15 @@ fn try_out(
         Trait::Pipelining => ahead(client, attempt),
         Trait::ByteWise => byte_wise(client, ordinary, attempt.case),
         Trait::Head => head(client, attempt.case),
-        Trait::Http2 => http2(client, attempt, traits.http2_address(client.address)),
+        Trait::Http2 => http2(client, attempt, traits.address(client.address, Some("2"), false)),
+        Trait::Tls | Trait::Http3 => return Ok(None),
     };
-    Ok(split_interrupt(seen)?.unwrap_or_else(|trouble| TraitCheck::Lacks(trouble.to_string())))
+    Ok(Some(split_interrupt(seen)?.unwrap_or_else(|trouble| TraitCheck::Lacks(trouble.to_string()))))
 }
 
 /// Tests whether one connection answers twice.
 fn twice(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     question: ProbeRequest<'_>,
     case: &WorkloadCase,
 ) -> Result<TraitCheck, ProbeError> {
@@ -133,7 +171,7 @@ fn twice(
 }
 
 /// Tests whether pipelined requests, of two kinds in turn, are answered in their order.
-fn ahead(client: &CheckClient, attempt: &TraitTest<'_>) -> Result<TraitCheck, ProbeError> {
+fn ahead(client: &CheckClient<'_>, attempt: &TraitTest<'_>) -> Result<TraitCheck, ProbeError> {
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
     let questions: Vec<ProbeRequest<'_>> = turns.iter().map(|case| question(case)).collect();
@@ -148,7 +186,7 @@ fn ahead(client: &CheckClient, attempt: &TraitTest<'_>) -> Result<TraitCheck, Pr
 /// Tests whether two kinds of request, several of each at once on one connection, are answered over HTTP/2 with prior
 /// knowledge.
 fn http2(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     attempt: &TraitTest<'_>,
     address: SocketAddr,
 ) -> Result<TraitCheck, ProbeError> {
@@ -164,7 +202,7 @@ fn http2(
 }
 
 fn byte_wise(
-    client: &CheckClient,
+    client: &CheckClient<'_>,
     question: ProbeRequest<'_>,
     case: &WorkloadCase,
 ) -> Result<TraitCheck, ProbeError> {
@@ -174,7 +212,7 @@ fn byte_wise(
 
 /// HEAD must have the same status as GET, and no `Content-Length` other than that of the body for GET: RFC 9110,
 /// section 9.3.2. That there is no body is a separate check, not a trait.
-fn head(client: &CheckClient, case: &WorkloadCase) -> Result<TraitCheck, ProbeError> {
+fn head(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<TraitCheck, ProbeError> {
     let body = client.open()?.ask(question(case))?.body;
     let question = ProbeRequest::new("HEAD", &case.path).in_manner(RequestMode::Http11Close);
     let answer = client.open()?.ask_loosely(question)?;

@@ -46,6 +46,7 @@ impl Lab {
                 shepherd: shepherd_door::command(),
                 guard: TrackingMethod::Subreaper,
                 logs: Some(state.path().join("logs")),
+                scratch: state.path().join("scratch"),
                 interrupt,
                 user: None,
             },
@@ -70,7 +71,8 @@ impl Lab {
     fn failures(&self, broken: &str, workload: &str, database: &RunningDatabase) -> Vec<String> {
         let server = Server::start(broken, database);
         let workloads = [Arc::clone(self.catalogue.workload(workload).unwrap())];
-        let checks = examine_database(server.address, &workloads, database, self.starter.interrupt).unwrap();
+        let engine = self.starter.engine_probe();
+        let checks = examine_database(server.address, &workloads, database, engine).unwrap();
         let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Fail);
         failed.map(|check| format!("{}: {}", check.name, check.detail)).collect()
     }

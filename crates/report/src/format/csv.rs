@@ -8,7 +8,7 @@ use crate::row::Row;
 use crate::{BalancedRow, BalancedTable, Beside, FaultEffect, Figure, Report, Table};
 use paceline_escape::{CsvText, Printable};
 use paceline_judge::Metric;
-use paceline_record::BalancedLoad;
+use paceline_record::{BalancedLoad, StreamFormat};
 
 /// A column that is not a metric: its name and its text.
 type CsvColumn = (&'static str, fn(&CsvLine<'_>) -> String);
@@ -88,6 +88,9 @@ const REST: &[CsvColumn] = &[
     ("limits", |line| line.row.server.limits.join("; ")),
     ("limited_by", |line| optional(line.row.limit.as_ref().map(|limit| word(&limit.kind)))),
     ("limit_evidence", |line| optional(line.row.limit.as_ref().map(|limit| &limit.evidence))),
+    ("protocol", |line| line.table.load.protocol.name().to_owned()),
+    ("stream", |line| optional(line.table.load.stream.map(StreamFormat::name))),
+    ("tls", |line| line.table.load.tls.to_string()),
 ];
 
 /// The report as CSV.

@@ -10,7 +10,9 @@ use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
 use crate::{About, Figure, Machine, Table};
 use paceline_judge::Metric;
-use paceline_record::{FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, VariantKind};
+use paceline_record::{
+    FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, VariantKind, WorkloadProtocol,
+};
 use paceline_stats::counted;
 use std::collections::BTreeMap;
 
@@ -127,13 +129,16 @@ pub fn title(table: &Table) -> String {
     shape(&table.load).map_or(title.clone(), |shape| format!("{title}, {shape}"))
 }
 
-/// The properties of a load besides its rate: `first run`, `HTTP/1.0`, `through haproxy`.
+/// The properties of a load besides its rate: `first run`, `gRPC`, `HTTP/1.0`, `through haproxy`.
 fn shape(load: &Load) -> Option<String> {
     let mut parts = Vec::new();
     if load.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun) {
         parts.push("first run".to_owned());
     }
+    parts.extend((!load.protocol.is_http()).then(|| load.protocol.name().to_owned()));
+    parts.extend(load.stream.map(|stream| format!("streams of {}", stream.name())));
     parts.extend(load.http.as_ref().map(|http| format!("HTTP/{http}")));
+    parts.extend((load.tls && load.http.as_deref() != Some("3")).then(|| "TLS".to_owned()));
     parts.extend(load.no_keep_alive.then(|| "closed after each response".to_owned()));
     parts.extend(load.requests_per_connection.map(|n| counted(n, "request", "requests") + " per connection"));
     if let Some(balanced) = &load.balanced {
@@ -162,6 +167,9 @@ pub fn load(table: &Table) -> String {
     }
     if load.depth > 1 {
         parts.push(format!("{} outstanding requests on each", load.depth));
+    }
+    if load.protocol == WorkloadProtocol::WebSocket && load.stream.is_none() {
+        parts.push("a request is a message with its answer".to_owned());
     }
     parts.extend(load.capacity.as_ref().map(|search| format!("objective {}", search.objective)));
     parts.extend(

@@ -13,8 +13,9 @@ use paceline_record::{
     JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure,
     Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates,
     RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse,
-    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, Target, Think, Throttling, TimeKind, Times,
-    Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
+    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, StreamFormat, Target, Think, Throttling,
+    TimeKind, Times, Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
+    WorkloadProtocol,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -263,7 +264,8 @@ prop_compose! {
         });
         Load {
             name, kind, connections: n, depth: n, rate_per_s, arrivals, duration_s, requests, warmup_s,
-            http: other.clone(), no_keep_alive: open, requests_per_connection: requests,
+            http: other.clone(), tls: open, protocol: if open { WorkloadProtocol::Grpc } else { WorkloadProtocol::Http },
+            stream: requests.map(|_| StreamFormat::Sse), no_keep_alive: open, requests_per_connection: requests,
             variant: other.map(|of| Variant { of, kind: VariantKind::FirstRun }),
             scaled: duration_s.map(|factor| Scaled { factor, connections: n, rate_per_s, requests }),
             balanced, database: duration_s.map(|_| DatabaseLoad { database: "postgresql".to_owned(), pool: n }),

@@ -11,7 +11,8 @@ fn answer(status: u16, content_type: &str, body: &str) -> Answer {
 
 fn expect(body: ExpectedBody) -> Expect {
     let content_type = Some("text/plain".into());
-    Expect { status: 200, content_type, charset: None, headers: Vec::new(), body }
+    let headers = Vec::new();
+    Expect { status: 200, grpc_status: None, content_type, charset: None, headers, body, events: None }
 }
 
 #[test]
@@ -51,6 +52,8 @@ fn a_digest_is_compared() {
 fn techempower() -> Expect {
     Expect {
         status: 200,
+        grpc_status: None,
+        events: None,
         content_type: Some("application/json".into()),
         charset: Some("utf-8".into()),
         headers: vec!["server".into(), "date".into(), "content-length|transfer-encoding".into()],

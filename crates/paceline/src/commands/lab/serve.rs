@@ -6,17 +6,22 @@
 use super::selection::{check_form, check_workloads, start_case, working};
 use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, print, say};
-use crate::lab_folders::{complain, server_user, shepherd_command};
+use crate::lab_folders::{complain, scratch, server_user, shepherd_command};
 use anyhow::Context as _;
-use paceline_catalogue::{Catalogue, Manifest, POOL, Variables, WorkloadCase, fresh_seed};
+use paceline_catalogue::{
+    CERTIFICATE_NAME, Catalogue, Manifest, POOL, Trait, Variables, WorkloadCase, fresh_seed,
+};
 use paceline_escape::JsonText;
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
 use paceline_lab::{
     Cores, CoresWanted, Databases, LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter,
 };
+use paceline_record::WorkloadProtocol;
 use paceline_run::wall_clock;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// How often a running server is checked.
@@ -75,7 +80,15 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     let guard = if arguments.no_namespace { TrackingMethod::Subreaper } else { TrackingMethod::Namespace };
     let user = server_user(&catalogue.folders)?;
-    let starter = Starter { shepherd: shepherd_command()?, guard, logs: None, interrupt, user };
+    let scratch = scratch(&catalogue.folders.state_dir, &wall_clock::new_id())?;
+    let starter = Starter {
+        shepherd: shepherd_command()?,
+        guard,
+        logs: None,
+        scratch: scratch.folder().to_owned(),
+        interrupt,
+        user,
+    };
     let variables = provisioner.variables(&server, 0, cores.len() as u32);
     let databases = Databases { provisioner: &provisioner, starter: &starter };
     let database = match arguments.database.as_deref().or(server.database_at_start()) {
@@ -109,7 +122,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             return Err(Complaint::environment(format!("{}: {}", server.id, fault.message)).into());
         }
     };
-    announce(arguments.print, &server, &launch, &cores)?;
+    let certificate = provisioner.certificate(&server);
+    announce(arguments.print, &server, &launch, &cores, ready.protocol, &certificate)?;
     let status = wait(&server, launch, interrupt);
     if let Some((process, _running)) = database {
         process.stop().context("cannot stop the database")?;
@@ -146,8 +160,10 @@ fn announce(
     server: &Manifest,
     launch: &RunningServer,
     cores: &[u32],
+    protocol: WorkloadProtocol,
+    certificate: &Path,
 ) -> anyhow::Result<()> {
-    let url = format!("http://{}/", launch.address);
+    let url = format!("{}://{}/", protocol.scheme(false), launch.address);
     let first_answer_ns = launch.startup.first_answer_ns;
     if format.is_json() {
         let serving = Serving { url, first_answer_ns, cores: cores.to_vec() };
@@ -155,15 +171,36 @@ fn announce(
     }
     let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
     let start_s = first_answer_ns as f64 * 1e-9;
-    let http2 = match server.traits.has_http2_port() {
-        true => format!("http://{}/ for HTTP/2 (--http 2)\n", server.traits.http2_address(launch.address)),
-        false => String::new(),
-    };
+    let others = other_urls(server, launch.address, protocol, certificate);
     print(&format!(
-        "{url}\n{http2}{} was ready after {start_s:.2} s (cores: {}); Ctrl-C stops it\n",
+        "{url}\n{others}{} was ready after {start_s:.2} s (cores: {}); Ctrl-C stops it\n",
         server.id,
         cores.join(", ")
     ))
+}
+
+/// Where a server speaks other protocols than at its first port, a line for each.
+fn other_urls(
+    server: &Manifest,
+    address: SocketAddr,
+    protocol: WorkloadProtocol,
+    certificate: &Path,
+) -> String {
+    let traits = &server.traits;
+    let trust = format!("--cacert {} --sni {CERTIFICATE_NAME}", certificate.display());
+    let mut lines = String::new();
+    if traits.address(address, Some("2"), false) != address {
+        lines += &format!("http://{}/ for HTTP/2 (--http 2)\n", traits.address(address, Some("2"), false));
+    }
+    if traits.has(Trait::Tls) == Some(true) {
+        let (scheme, address) = (protocol.scheme(true), traits.address(address, None, true));
+        lines += &format!("{scheme}://{address}/ with TLS ({trust})\n");
+    }
+    if traits.has(Trait::Http3) == Some(true) {
+        let address = traits.address(address, Some("3"), true);
+        lines += &format!("https://{address}/ for HTTP/3 (--http 3 {trust})\n");
+    }
+    lines
 }
 
 fn wait(server: &Manifest, mut launch: RunningServer, interrupt: Interrupt) -> anyhow::Result<Status> {

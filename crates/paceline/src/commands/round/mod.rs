@@ -18,16 +18,16 @@ pub use flags::Arguments;
 use super::format::Format;
 use super::view::LiveServer;
 use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
-use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command, user_notice};
+use crate::lab_folders::{complain, end_left_overs, scratch, server_user, shepherd_command, user_notice};
 use crate::{store_location, terminal};
 use anyhow::Context as _;
 use flags::ResumeFlags;
 use open::OpenedRound;
 use paceline_catalogue::{Catalogue, Folders, PlannedLaunch};
-use paceline_host::{Id, Interrupt, User};
+use paceline_host::{Interrupt, User};
 use paceline_lab::{
     Cores, CurrentSitting, Fleet, LabError, NodeUser, Provisioner, RoundContext, RoundEstimate, RoundSummary,
-    Scratch, Starter, carry_out,
+    Starter, carry_out,
 };
 use paceline_record::Round;
 use paceline_report::{Options, Report};
@@ -159,6 +159,7 @@ fn sit(
             shepherd,
             guard: resume_flags.guard(),
             logs: Some(state.join("logs")),
+            scratch: scratch.folder().to_owned(),
             interrupt,
             user,
         },
@@ -186,13 +187,6 @@ fn sit(
     let mut trial_store = RoundTrialStore::new(store, &opened.round.id, watched);
     let launches: &[PlannedLaunch] = &opened.launches;
     Ok(carry_out(&context, sitting, launches, &mut trial_store, &mut |event| progress.handle_event(event))?)
-}
-
-/// The scratch folder of a sitting; removes those of killed sittings.
-fn scratch(state: &Path, sitting: &str) -> anyhow::Result<Scratch> {
-    let root = state.join("scratch");
-    let sitting = Id::parse(sitting)?;
-    Scratch::begin(&root, &sitting).with_context(|| format!("cannot use the folder {}", root.display()))
 }
 
 /// The user that servers on other machines run as: the one given, else the one that they run as here.

@@ -14,6 +14,7 @@ mod forged;
 mod idle_wait;
 mod launches;
 mod own_capacity;
+mod protocols;
 mod reports;
 mod resumed_rounds;
 mod rounds;

@@ -66,6 +66,7 @@ impl<'a> Bench<'a> {
             shepherd: shepherd_command()?,
             guard: TrackingMethod::Namespace,
             logs: Some(records.clone()),
+            scratch: records.join("checks"),
             interrupt,
             user: None,
         };

@@ -10,12 +10,13 @@ mod table;
 use super::selection::{ServerSelection, check_form, check_workloads, working};
 use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, fitted_lines, print};
-use crate::lab_folders::{complain, server_user, shepherd_command};
+use crate::lab_folders::{complain, scratch, server_user, shepherd_command};
 use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, Manifest, fresh_seed, parse_duration};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
 use paceline_lab::{ExamineOptions, LabError, Rules, Starter};
+use paceline_run::wall_clock;
 use server::{Checker, ServerCheck};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,6 +92,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let logs = Some(catalogue.folders.state_dir.join("logs"));
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let user = server_user(&catalogue.folders)?;
+    let scratch = scratch(&catalogue.folders.state_dir, &wall_clock::new_id())?;
     let checker = Checker {
         catalogue,
         provisioner: &working(catalogue)?,
@@ -98,6 +100,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             shepherd: shepherd_command()?,
             guard: TrackingMethod::Namespace,
             logs,
+            scratch: scratch.folder().to_owned(),
             interrupt,
             user,
         },

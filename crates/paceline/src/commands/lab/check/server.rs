@@ -9,8 +9,8 @@ use paceline_catalogue::{
     Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
 };
 use paceline_lab::{
-    Cores, CoresWanted, Databases, ExamineOptions, LabError, LaunchError, LaunchSpec, Provisioner,
-    ReadyCondition, RunningDatabase, RunningServer, ServerState, SourceFiles, Starter, examine,
+    CheckedServer, Cores, CoresWanted, Databases, ExamineOptions, LabError, LaunchError, LaunchSpec,
+    Provisioner, ReadyCondition, RunningDatabase, RunningServer, ServerState, SourceFiles, Starter, examine,
     examine_database,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
@@ -108,8 +108,11 @@ impl Checker<'_> {
         let (mut launch, database) = self.launch(server, &ready)?;
         let first_since_build = self.provisioner.note_launch(server);
         let startup = Box::new(Startup { first_since_build, ..launch.startup.clone() });
-        let interrupt = self.starter.interrupt;
-        let found = examine(launch.address, &workloads, &server.traits, self.how, interrupt);
+        let engine = self.starter.engine_probe();
+        let certificate = self.provisioner.certificate(server);
+        let (address, traits) = (launch.address, &server.traits);
+        let checked = CheckedServer { address, traits, certificate: &certificate, engine };
+        let found = examine(checked, &workloads, self.how);
         let mut found = found.map_err(|_only_interrupted| LaunchError::Interrupted)?;
         found.checks.push(alive(&mut launch));
         if !launch.startup.private_network {
@@ -171,7 +174,8 @@ impl Checker<'_> {
         let (process, running) = self.start_database(server, database)?;
         let launched = self.launch_with(server, ready, Some(running.access(POOL)));
         let checks = launched.and_then(|launch| {
-            let checks = examine_database(launch.address, &workloads, &running, self.starter.interrupt);
+            let engine = self.starter.engine_probe();
+            let checks = examine_database(launch.address, &workloads, &running, engine);
             let stopped = stop(server, launch);
             checks.map(|mut checks| {
                 checks.push(stopped);

@@ -1,0 +1,263 @@
+//! The request of a case as arguments of `paceline run`: the URL, what is sent, and what is expected.
+//!
+//! The load of a trial, its warm-up, and the checks of protocols that the probe does not speak send the same requests.
+
+use paceline_catalogue::{CERTIFICATE_NAME, ExpectedBody, RequestBody, WorkloadCase, hex};
+use paceline_job::{Nanos, StreamSpec};
+use paceline_record::WorkloadProtocol;
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// A case, and where it is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CaseRequest<'a> {
+    pub case: &'a WorkloadCase,
+    /// Where the server answers its protocol.
+    pub address: SocketAddr,
+    /// The server's certificate, if it is asked over TLS.
+    pub certificate: Option<&'a Path>,
+}
+
+impl CaseRequest<'_> {
+    /// The URL.
+    pub fn url(&self) -> String {
+        let scheme = self.case.protocol.scheme(self.certificate.is_some());
+        format!("{scheme}://{}{}", self.address, self.case.path)
+    }
+
+    /// The flags of what is sent and expected. `validated` is the body that passed validation, which each response of
+    /// HTTP must equal.
+    ///
+    /// # Errors
+    /// In words: a file cannot be written, or there is no such body.
+    pub fn flags(&self, bodies: &BodyFolder<'_>, validated: Option<&[u8]>) -> Result<Vec<String>, String> {
+        let mut flags = FlagList::default();
+        self.add_request(&mut flags, bodies)?;
+        if let Some(certificate) = self.certificate {
+            flags.add("--cacert", certificate.display().to_string());
+            flags.add("--sni", CERTIFICATE_NAME.to_owned());
+        }
+        if let Some(stream) = &self.case.stream {
+            add_stream(&mut flags, stream);
+        }
+        match self.case.protocol {
+            WorkloadProtocol::Http => self.expect_response(&mut flags, bodies, validated)?,
+            WorkloadProtocol::WebSocket => self.expect_answer(&mut flags, bodies)?,
+            WorkloadProtocol::Grpc => self.expect_call(&mut flags),
+        }
+        Ok(flags.0)
+    }
+
+    fn add_request(&self, flags: &mut FlagList, bodies: &BodyFolder<'_>) -> Result<(), String> {
+        let case = self.case;
+        if case.protocol == WorkloadProtocol::Http && case.method != "GET" {
+            flags.add("-X", case.method.clone());
+        }
+        if let Some(proto) = &case.proto {
+            flags.add("--proto", proto.display().to_string());
+        }
+        if let Some(body) = &case.body {
+            flags.add("--body", bodies.argument(body)?);
+            flags.0.push("--literal".to_owned());
+        }
+        Ok(())
+    }
+
+    fn expect_response(
+        &self,
+        flags: &mut FlagList,
+        bodies: &BodyFolder<'_>,
+        validated: Option<&[u8]>,
+    ) -> Result<(), String> {
+        flags.add("--expect-status", self.case.expect.status.to_string());
+        match &self.case.expect.body {
+            // Its events are checked as they come.
+            _ if self.case.stream.is_some() => {}
+            ExpectedBody::Any => {}
+            ExpectedBody::JsonForm(form) => {
+                let form = serde_json::to_string(form).map_err(|error| error.to_string())?;
+                flags.add("--expect-json-form", form);
+            }
+            ExpectedBody::Exact(_)
+            | ExpectedBody::Digest { .. }
+            | ExpectedBody::Json(_)
+            | ExpectedBody::Html(_) => {
+                let body = validated.ok_or_else(|| {
+                    format!("there is no validated response body for {}", self.case.address)
+                })?;
+                flags.add("--expect-body", format!("@{}", bodies.keep(body)?.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Without a flag, the answer of a WebSocket must equal the message.
+    fn expect_answer(&self, flags: &mut FlagList, bodies: &BodyFolder<'_>) -> Result<(), String> {
+        let sent = self.case.body.as_ref().map(RequestBody::bytes).unwrap_or_default();
+        match &self.case.expect.body {
+            ExpectedBody::Exact(answer) if *answer != sent => {
+                flags.add("--expect-body", format!("@{}", bodies.keep(answer)?.display()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn expect_call(&self, flags: &mut FlagList) {
+        if let Some(status) = &self.case.expect.grpc_status {
+            flags.add("--expect-grpc-status", status.clone());
+        }
+        if let ExpectedBody::Json(value) = &self.case.expect.body {
+            flags.add("--expect-body", value.to_string());
+        }
+    }
+}
+
+fn add_stream(flags: &mut FlagList, stream: &StreamSpec) {
+    let StreamSpec { format, events, length, until, count_json } = stream;
+    flags.add("--stream", format.name().to_owned());
+    flags.add_some("--stream-events", events.map(|events| events.to_string()));
+    flags.add_some("--stream-for", length.map(|Nanos(length)| format!("{length}ns")));
+    flags.add_some("--stream-until", until.clone());
+    flags.add_some("--count-json", count_json.clone());
+}
+
+/// The flags of a command, in order.
+#[derive(Default)]
+pub(crate) struct FlagList(pub Vec<String>);
+
+impl FlagList {
+    /// Adds a flag with its value.
+    pub fn add(&mut self, flag: &str, value: String) {
+        self.0.extend([flag.to_owned(), value]);
+    }
+
+    /// Adds a flag if it has a value.
+    pub fn add_some(&mut self, flag: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.add(flag, value);
+        }
+    }
+}
+
+/// A folder for the bodies that a generator reads: expected ones, and those that it sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyFolder<'a> {
+    pub folder: &'a Path,
+    /// A name that no other writer has.
+    pub writer: &'a str,
+}
+
+impl BodyFolder<'_> {
+    /// The value of `--body`: a text, or a file.
+    fn argument(&self, body: &RequestBody) -> Result<String, String> {
+        match body {
+            RequestBody::Text(text) if !text.starts_with('@') => Ok(text.clone()),
+            RequestBody::Text(_) | RequestBody::Filler(_) => {
+                Ok(format!("@{}", self.keep(&body.bytes())?.display()))
+            }
+        }
+    }
+
+    /// Writes a body to a file named by its digest, so that equal ones share a file. It is completed under another name
+    /// first: other readers, including other rounds, always find the whole file, and a complete one is never rewritten.
+    ///
+    /// # Errors
+    /// In words, with the file.
+    pub fn keep(&self, body: &[u8]) -> Result<PathBuf, String> {
+        let path = self.folder.join(hex(&Sha256::digest(body)[..8]));
+        if fs::read(&path).is_ok_and(|kept| kept == body) {
+            return Ok(path);
+        }
+        let unfinished = path.with_extension(self.writer);
+        let written = fs::create_dir_all(self.folder)
+            .and_then(|()| fs::write(&unfinished, body))
+            .and_then(|()| fs::rename(&unfinished, &path));
+        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_catalogue::Workload;
+    use paceline_catalogue::fixture::TestTree;
+
+    /// The URL and the flags of the first case of a workload.
+    fn command(text: &str, certificate: Option<&Path>) -> String {
+        let tree = TestTree::new();
+        tree.write("workloads/some.toml", &format!("about = \"x\"\n{text}"));
+        let workload = Workload::read(&tree.path("workloads/some.toml")).unwrap();
+        let address = "127.0.0.1:20000".parse().unwrap();
+        let request = CaseRequest { case: &workload.cases[0], address, certificate };
+        let bodies = BodyFolder { folder: &tree.path("bodies"), writer: "test" };
+        let flags = request.flags(&bodies, Some(b"validated")).unwrap().join(" ");
+        let flags = flags.replace(&tree.path("bodies").display().to_string(), "BODIES");
+        format!(
+            "{} {}",
+            request.url(),
+            flags.replace(&tree.path("workloads").display().to_string(), "WORKLOADS")
+        )
+    }
+
+    #[test]
+    fn every_protocol_has_its_url_and_flags() {
+        let http = "[[case]]\npath = \"/hello\"\nexpect = { status = 200, body = \"x\" }\n";
+        let digest = hex(&Sha256::digest(b"validated")[..8]);
+        assert_eq!(
+            command(http, None),
+            format!("http://127.0.0.1:20000/hello --expect-status 200 --expect-body @BODIES/{digest}")
+        );
+        let upload = http.replace("expect", "body_bytes = 3\nexpect");
+        let sent = hex(&Sha256::digest(RequestBody::Filler(3).bytes())[..8]);
+        assert_eq!(
+            command(&upload, Some(Path::new("/c.pem"))),
+            format!(
+                "https://127.0.0.1:20000/hello -X POST --body @BODIES/{sent} --literal --cacert /c.pem --sni localhost \
+                 --expect-status 200 --expect-body @BODIES/{digest}"
+            )
+        );
+        let sse = format!("[stream]\nformat = \"sse\"\nuntil = \"[DONE]\"\n{http}");
+        assert_eq!(
+            command(&sse, None),
+            "http://127.0.0.1:20000/hello --stream sse --stream-until [DONE] --expect-status 200"
+        );
+        let echo =
+            "protocol = \"websocket\"\n[[case]]\npath = \"/ws\"\nbody = \"a\"\nexpect = { body = \"a\" }\n";
+        assert_eq!(command(echo, None), "ws://127.0.0.1:20000/ws --body a --literal");
+        let other = command(&echo.replace("expect = { body = \"a\"", "expect = { body = \"b\""), None);
+        assert!(other.contains(" --expect-body @BODIES/"), "{other}");
+        let call = "protocol = \"grpc\"\nproto = \"a.proto\"\n[[case]]\npath = \"/a.B/C\"\nbody = '{\"n\": 1}'\n\
+                    expect = { json = '{\"n\": 2}' }\n";
+        assert_eq!(
+            command(call, None),
+            "grpc://127.0.0.1:20000/a.B/C --proto WORKLOADS/a.proto --body {\"n\": 1} --literal --expect-body {\"n\":2}"
+        );
+        let refused = call.replace("json = '{\"n\": 2}'", "grpc_status = \"NOT_FOUND\"");
+        assert!(command(&refused, None).ends_with(" --expect-grpc-status NOT_FOUND"));
+    }
+
+    #[test]
+    fn a_body_is_written_once_and_completely() {
+        use std::os::unix::fs::MetadataExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = |path: &Path| fs::metadata(path).map(|about| (about.ino(), about.mtime_nsec())).unwrap();
+        let keep = |writer| BodyFolder { folder: folder.path(), writer }.keep(b"Hello World\n");
+        let path = keep("first").unwrap();
+        let first = file(&path);
+        assert_eq!(keep("second").as_ref(), Ok(&path));
+        assert_eq!(file(&path), first, "it was written again");
+        // A file truncated by a crash is replaced by a new file, so that a reader of the old one is not disturbed.
+        fs::write(&path, b"Hello").unwrap();
+        let mut reader = fs::File::open(&path).unwrap();
+        keep("third").unwrap();
+        let mut half = String::new();
+        std::io::Read::read_to_string(&mut reader, &mut half).unwrap();
+        let whole = fs::read(&path).unwrap();
+        assert_eq!((half.as_str(), whole.as_slice()), ("Hello", b"Hello World\n".as_slice()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,171 @@
+//! Waits for a started server's first right answer.
+//!
+//! The launch decides what happens to a server that does not give it.
+
+use super::{Processes, ReadyCondition};
+use crate::case_request::CaseRequest;
+use crate::error::LaunchError;
+use crate::probe::engine::EngineProbe;
+use crate::probe::{Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest};
+use crate::validate;
+use paceline_catalogue::WorkloadCase;
+use paceline_host::system;
+use paceline_record::{Stage, Startup, WorkloadProtocol};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How often a starting server is polled. Refused connections cost it no CPU time.
+const ASK_EVERY: Duration = Duration::from_millis(2);
+
+/// A server that does not answer yet.
+pub(super) struct StartingServer<'a> {
+    pub processes: Processes,
+    pub address: SocketAddr,
+    pub startup: Startup,
+    /// For protocols that the probe does not speak.
+    pub engine: EngineProbe<'a>,
+}
+
+impl StartingServer<'_> {
+    /// What to say if the server listens, but not on its port.
+    fn other_ports(&mut self) -> String {
+        self.processes.tree.search();
+        let ports = self.processes.tree.ports();
+        if ports.is_empty() || ports.contains(&self.address.port()) {
+            return String::new();
+        }
+        let noun = if ports.len() == 1 { "port" } else { "ports" };
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let port = self.address.port();
+        format!("; the server listens on {noun} {}, and not on $PACELINE_PORT ({port})", ports.join(", "))
+    }
+
+    /// Polls it until it is ready, at most `timeout`.
+    pub fn wait_ready(&mut self, timeout: Duration, ready: ReadyCondition<'_>) -> Result<(), LaunchError> {
+        let deadline = ProbeDeadline::after(timeout, self.engine.interrupt);
+        let mut last = NotReady { stage: Stage::Start, why: "no process listens on its port".to_owned() };
+        let mut heard = false;
+        loop {
+            if let Some(ended) = self.processes.shepherd.ended() {
+                let after = seconds(self.since_start_ns());
+                let message = format!("the process ended with {ended} after {after} s, before it was ready");
+                return Err(LaunchError::fault(Stage::Start, message, ended.is_unseen()));
+            }
+            match deadline.check() {
+                Ok(()) => {}
+                Err(ProbeError::Interrupted) => return Err(LaunchError::Interrupted),
+                Err(_) => {
+                    let limit = timeout.as_secs();
+                    let NotReady { stage, why } = last;
+                    let why = why + &self.other_ports();
+                    let message = match ready {
+                        ReadyCondition::Answers(case) => {
+                            format!("no correct response to {} within {limit} s: {why}", case.title())
+                        }
+                        ReadyCondition::Responds { path, .. } => {
+                            format!("no correct response to GET {path} within {limit} s: {why}")
+                        }
+                        ReadyCondition::Succeeds(_) => format!("not ready within {limit} s: {why}"),
+                    };
+                    return Err(LaunchError::fault(stage, message, false));
+                }
+            }
+            match self.try_ready(ready, deadline) {
+                Ok(()) => return Ok(()),
+                // An attempt that the deadline cut short has less information than the one before it.
+                Err(_) if heard && deadline.check().is_err() => {}
+                Err(not_ready) => (last, heard) = (not_ready, true),
+            }
+            // There is no signal for the moment at which a server begins to listen.
+            std::thread::sleep(ASK_EVERY);
+        }
+    }
+
+    fn try_ready(&mut self, ready: ReadyCondition<'_>, deadline: ProbeDeadline) -> Result<(), NotReady> {
+        match ready {
+            ReadyCondition::Answers(case) if case.protocol != WorkloadProtocol::Http => {
+                self.try_first_run(case, deadline)
+            }
+            ReadyCondition::Answers(case) => {
+                self.try_first_answer(validate::question(case), deadline, |answer| {
+                    validate::difference(&case.expect, answer)
+                })
+            }
+            ReadyCondition::Responds { path, status } => {
+                self.try_first_answer(ProbeRequest::new("GET", path), deadline, |answer| {
+                    let is_right = answer.status == status;
+                    (!is_right).then(|| format!("status {} instead of {status}", answer.status))
+                })
+            }
+            ReadyCondition::Succeeds(is_ready) if is_ready() => Ok(()),
+            ReadyCondition::Succeeds(_) => {
+                let why = "the `ready` command in its manifest fails".to_owned();
+                Err(NotReady { stage: Stage::Start, why })
+            }
+        }
+    }
+
+    fn try_first_answer(
+        &mut self,
+        request: ProbeRequest<'_>,
+        deadline: ProbeDeadline,
+        difference: impl FnOnce(&Answer) -> Option<String>,
+    ) -> Result<(), NotReady> {
+        let mut connection = self.connect(deadline)?;
+        let answer = connection.ask(request).map_err(not_started)?;
+        let answered_ns = self.since_start_ns();
+        if let Some(difference) = difference(&answer) {
+            return Err(NotReady { stage: Stage::Validate, why: difference });
+        }
+        self.note_ready(answered_ns);
+        Ok(())
+    }
+
+    /// The same for a protocol that the probe does not speak. The time of the first answer then includes the start of
+    /// the generator that asks for it.
+    fn try_first_run(&mut self, case: &WorkloadCase, deadline: ProbeDeadline) -> Result<(), NotReady> {
+        drop(self.connect(deadline)?);
+        let request = CaseRequest { case, address: self.address, certificate: None };
+        let wrong = self.engine.check(&request, None, None, deadline.left()).map_err(not_started)?;
+        if let Some(why) = wrong {
+            return Err(NotReady { stage: Stage::Validate, why });
+        }
+        self.note_ready(self.since_start_ns());
+        Ok(())
+    }
+
+    fn connect(&mut self, deadline: ProbeDeadline) -> Result<ProbeConnection, NotReady> {
+        let connection = ProbeConnection::open(self.address, deadline).map_err(not_started)?;
+        if self.startup.listening_ns == 0 {
+            self.startup.listening_ns = self.since_start_ns();
+        }
+        Ok(connection)
+    }
+
+    fn note_ready(&mut self, answered_ns: u64) {
+        let tree = &mut self.processes.tree;
+        tree.search();
+        let sample = tree.sample();
+        self.startup.first_answer_ns = answered_ns;
+        (self.startup.rss_bytes, self.startup.processes) = (sample.rss_bytes, sample.processes);
+        self.startup.disk_read_bytes = tree.disk_read_bytes();
+    }
+
+    fn since_start_ns(&self) -> u64 {
+        system::monotonic_ns().saturating_sub(self.processes.shepherd.started_monotonic_ns())
+    }
+}
+
+fn not_started(trouble: ProbeError) -> NotReady {
+    NotReady { stage: Stage::Start, why: trouble.to_string() }
+}
+
+/// Why a server is not ready yet, and the stage of the fault if it stays so: a wrong answer is not a failed start.
+struct NotReady {
+    stage: Stage,
+    why: String,
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{:.1}", ns as f64 * 1e-9)
+}
