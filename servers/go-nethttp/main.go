@@ -79,6 +79,8 @@ func routes(page []byte, db database) http.Handler {
 	mux.HandleFunc("/json", named(greetInJSON))
 	mux.HandleFunc("/plaintext", named(text([]byte("Hello, World!"))))
 	mux.HandleFunc("/tetra-million", func(w http.ResponseWriter, _ *http.Request) { power(w, million) })
+	mux.HandleFunc("/sse", sse)
+	mux.HandleFunc("POST /upload", upload)
 	mux.HandleFunc("/tetra/", tetra)
 	mux.Handle("/tetra", http.NotFoundHandler()) // otherwise the mux redirects it to /tetra/
 	if db != nil {

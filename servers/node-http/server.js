@@ -59,6 +59,7 @@ function serve() {
 }
 
 function answer(request, response, page, databaseRoutes) {
+  if (request.method === 'POST' && request.url === '/upload') return upload(request, response);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('Allow', 'GET, HEAD');
     return text(response, 405, 'Method Not Allowed\n');
@@ -107,6 +108,12 @@ async function answerFromDatabase(response, route, query) {
     console.error(error);
     text(response, 500, 'the database did not answer as it should\n');
   }
+}
+
+function upload(request, response) {
+  let length = 0;
+  request.on('data', (piece) => { length += piece.length; });
+  request.on('end', () => text(response, 200, String(length)));
 }
 
 function tetra(response, match) {

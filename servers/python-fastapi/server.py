@@ -1,12 +1,13 @@
 """Answers Paceline's workloads with FastAPI, run by uvicorn."""
 
+import asyncio
 import os
 import pathlib
 import sys
 from typing import Annotated
 
-from fastapi import FastAPI, HTTPException, Path
-from fastapi.responses import PlainTextResponse
+from fastapi import FastAPI, HTTPException, Path, Request
+from fastapi.responses import PlainTextResponse, StreamingResponse
 
 LARGEST_X = 10_000
 
@@ -62,3 +63,25 @@ async def tetra(digits: Annotated[str, Path(pattern="^[0-9]{1,5}$")]):
     if x > LARGEST_X:
         raise HTTPException(400, "x must be a whole number from 0 to 10000")
     return str(x**x)
+
+
+@app.get("/sse")
+async def sse(events: int = 20, gap: float = 5, first: float | None = None):
+    """Sends events as a model server sends tokens: the first after `first` milliseconds, the others `gap` apart."""
+
+    async def stream():
+        await asyncio.sleep((gap if first is None else first) / 1000)
+        for index in range(events):
+            yield f'data: {{"index":{index},"tokens":1}}\n\n'
+            await asyncio.sleep(gap / 1000)
+        yield "data: [DONE]\n\n"
+
+    return StreamingResponse(stream(), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+
+
+@app.post("/upload", response_class=PlainTextResponse)
+async def upload(request: Request):
+    length = 0
+    async for piece in request.stream():
+        length += len(piece)
+    return str(length)
