@@ -1088,7 +1088,7 @@ export interface Load {
   depth: number;
   /** Length of the window, in seconds; none if the number of requests bounds the run. */
   duration_s?: number;
-  /** The HTTP version if it is not 1.1: `1.0`, with keep-alive requested. */
+  /** The HTTP version if it is not 1.1: `1.0` with keep-alive requested, `2` or `3`. */
   http?: string;
   /** Closed or open. */
   kind: LoopKind;
@@ -1096,6 +1096,8 @@ export interface Load {
   name: string;
   /** Whether every connection is closed after one response. */
   no_keep_alive?: boolean;
+  /** The protocol of the workload, if it is not HTTP. */
+  protocol?: WorkloadProtocol;
   /** Offered rate in requests per second; open loop. */
   rate_per_s?: number;
   /** Number of requests, if that bounds the run. */
@@ -1106,6 +1108,10 @@ export interface Load {
   scaled?: Scaled;
   /** The load that the offered rate is a share of, if it is a share. */
   share?: RateShare;
+  /** How responses are divided into events, if the workload reads them as streams. */
+  stream?: StreamFormat;
+  /** Whether connections use TLS; HTTP/3 always does. */
+  tls?: boolean;
   /** Its relation to another load of the plan; none for an independent load. */
   variant?: Variant;
   /** Length of the warm-up, in seconds. */
@@ -2819,5 +2825,8 @@ export interface WebSocketSpec {
   /** Whether messages are binary instead of text. */
   binary?: boolean;
 }
+
+/** The protocol of a workload. */
+export type WorkloadProtocol = "http" | "websocket" | "grpc";
 
 export type LiveSecond = Second;
