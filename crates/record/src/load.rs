@@ -86,7 +86,6 @@ pub enum WorkloadProtocol {
 
 impl WorkloadProtocol {
     /// Whether it is HTTP.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub fn is_http(&self) -> bool {
         *self == Self::Http
     }
