@@ -7,6 +7,73 @@ use paceline_stats::Histogram;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+/// Metrics that dashboards read while something is measured.
+pub trait LiveValues {
+    /// In Prometheus' text format, version 0.0.4.
+    fn prometheus(&self) -> String;
+
+    /// As an export request of OTLP/HTTP with JSON (opentelemetry-proto 1.3, metrics/v1).
+    fn otlp(&self, span: Span) -> Value;
+}
+
+/// The time that exported values are for, in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// When counting began.
+    pub start_ns: u128,
+    /// The moment of the values.
+    pub now_ns: u128,
+}
+
+impl Span {
+    /// A point with these attributes and the fields of a value.
+    pub(crate) fn point(self, attributes: &[(&str, &str)], value: Value) -> Value {
+        let mut point = json!({
+            "startTimeUnixNano": self.start_ns.to_string(),
+            "timeUnixNano": self.now_ns.to_string(),
+            "attributes": self::attributes(attributes),
+        });
+        if let (Some(point), Value::Object(value)) = (point.as_object_mut(), value) {
+            point.extend(value);
+        }
+        point
+    }
+}
+
+fn attributes(pairs: &[(&str, &str)]) -> Vec<Value> {
+    pairs.iter().map(|(key, value)| json!({ "key": key, "value": { "stringValue": value } })).collect()
+}
+
+/// An export request of some metrics, with the attributes of their resource.
+pub(crate) fn request(resource: &[(&str, &str)], metrics: Vec<Value>) -> Value {
+    let resource = attributes(&[&[("service.name", "paceline")], resource].concat());
+    json!({ "resourceMetrics": [{
+        "resource": { "attributes": resource },
+        "scopeMetrics": [{ "scope": { "name": "paceline" }, "metrics": metrics }],
+    }] })
+}
+
+/// The labels of a sample: `name="value"`, with commas. Backslash, quote and line feed are escaped in a value
+/// (Prometheus' exposition format).
+pub(crate) struct Labels<'a>(pub &'a [(&'a str, &'a str)]);
+
+impl std::fmt::Display for Labels<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, (name, value)) in self.0.iter().enumerate() {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{name}=\"{value}\"")?;
+        }
+        Ok(())
+    }
+}
+
+/// The lines above the samples of a metric.
+pub(crate) fn head(text: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "# HELP paceline_{name} {help}\n# TYPE paceline_{name} {kind}");
+}
+
 /// Upper bounds of the buckets, in seconds: about three for each power of ten, from 100 µs to 10 s.
 const BOUNDS_S: [f64; 16] =
     [1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -96,17 +163,12 @@ impl LiveMetrics {
             .map(|times| ("response_time_seconds", "From the intended send to the whole response", times));
         std::iter::once(service).chain(response)
     }
+}
 
-    /// In Prometheus' text format, version 0.0.4.
-    pub fn prometheus(&self) -> String {
-        // Prometheus' exposition format: backslash, quote and line feed are escaped in a label's value.
-        let target = self.target.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let label = format!("target=\"{target}\"");
+impl LiveValues for LiveMetrics {
+    fn prometheus(&self) -> String {
+        let label = Labels(&[("target", &self.target)]).to_string();
         let mut text = String::new();
-        // Writing to a string cannot fail.
-        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
-            let _ = writeln!(text, "# HELP paceline_{name} {help}\n# TYPE paceline_{name} {kind}");
-        };
         head(&mut text, "requests_total", "counter", "Requests that have ended, by outcome");
         for (name, count) in OUTCOMES.iter().zip(self.outcomes) {
             let _ = writeln!(text, "paceline_requests_total{{{label},outcome=\"{name}\"}} {count}");
@@ -132,27 +194,14 @@ impl LiveMetrics {
         text
     }
 
-    /// As an export request of OTLP/HTTP with JSON (opentelemetry-proto 1.3, metrics/v1), for the time between two
-    /// moments in nanoseconds since 1970.
-    pub fn otlp(&self, start_ns: u128, now_ns: u128) -> Value {
-        let attribute = |key: &str, value: &str| json!({ "key": key, "value": { "stringValue": value } });
-        let point = |more: Value| {
-            let mut point = json!({
-                "startTimeUnixNano": start_ns.to_string(),
-                "timeUnixNano": now_ns.to_string(),
-            });
-            if let (Some(point), Value::Object(more)) = (point.as_object_mut(), more) {
-                point.extend(more);
-            }
-            point
-        };
+    fn otlp(&self, span: Span) -> Value {
         let sum = |name: &str, unit: &str, points: Vec<Value>| {
             json!({ "name": name, "unit": unit,
                 "sum": { "aggregationTemporality": 2, "isMonotonic": true, "dataPoints": points } })
         };
         let counted = |key: &str, names: &[&str], counts: &[u64]| {
             let points = names.iter().zip(counts).map(|(name, count)| {
-                point(json!({ "attributes": [attribute(key, name)], "asInt": count.to_string() }))
+                span.point(&[(key, name)], json!({ "asInt": count.to_string() }))
             });
             points.collect::<Vec<Value>>()
         };
@@ -162,21 +211,18 @@ impl LiveMetrics {
         ];
         metrics.extend(self.gauges().into_iter().map(|(name, help, value)| {
             json!({ "name": format!("paceline.{name}"), "description": help,
-                "gauge": { "dataPoints": [point(json!({ "asDouble": value }))] } })
+                "gauge": { "dataPoints": [span.point(&[], json!({ "asDouble": value }))] } })
         }));
         metrics.extend(self.histograms().map(|(name, help, times)| {
             let below = [0].into_iter().chain(times.counts);
             let counts: Vec<String> =
                 times.counts.iter().zip(below).map(|(count, below)| (count - below).to_string()).collect();
             json!({ "name": format!("paceline.{}", name.trim_end_matches("_seconds")), "description": help, "unit": "s",
-                "histogram": { "aggregationTemporality": 2, "dataPoints": [point(json!({
+                "histogram": { "aggregationTemporality": 2, "dataPoints": [span.point(&[], json!({
                     "count": times.count().to_string(), "sum": times.sum_s,
                     "bucketCounts": counts, "explicitBounds": BOUNDS_S }))] } })
         }));
-        json!({ "resourceMetrics": [{
-            "resource": { "attributes": [attribute("service.name", "paceline"), attribute("url.full", &self.target)] },
-            "scopeMetrics": [{ "scope": { "name": "paceline" }, "metrics": metrics }],
-        }] })
+        request(&[("url.full", &self.target)], metrics)
     }
 }
 
@@ -213,7 +259,7 @@ mod tests {
 
     #[test]
     fn otlp_buckets_add_up_to_the_count() {
-        let request = metrics().otlp(1, 2);
+        let request = metrics().otlp(Span { start_ns: 1, now_ns: 2 });
         let metrics = request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
         let times = metrics.iter().find(|metric| metric["name"] == "paceline.service_time").unwrap();
         let point = &times["histogram"]["dataPoints"][0];

@@ -9,6 +9,7 @@ pub mod completions;
 pub mod doctor;
 pub mod experiment;
 pub mod explain;
+mod dashboards;
 mod format;
 pub mod lab;
 pub mod man;

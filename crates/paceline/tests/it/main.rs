@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test, in a test's own functions too")]
 
 mod audited;
+mod collector;
 mod experiment;
 mod faults;
 mod grpc;

@@ -9,5 +9,6 @@ mod built;
 mod charts;
 mod formats;
 mod grouping;
+mod round_metrics;
 mod run_text;
 mod twins;

@@ -3,6 +3,7 @@
 //! `open.rs` makes a plan from [`PlanFlags`]; [`ResumeFlags`] says how the round is run, and whether an earlier one is
 //! resumed. The lab checks the values, for flags and plan files alike.
 
+use crate::commands::dashboards::DashboardFlags;
 use crate::commands::format::Format;
 use crate::exit::Complaint;
 use crate::lab_folders::FolderArguments;
@@ -186,6 +187,8 @@ pub struct ResumeFlags {
     /// Show the round in a browser while it runs, and its results afterwards until Ctrl-C
     #[arg(hide_short_help = true, long)]
     pub view: bool,
+    #[command(flatten)]
+    pub dashboards: DashboardFlags,
 }
 
 /// Parses the value of `--on`.

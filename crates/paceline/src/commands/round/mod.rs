@@ -15,6 +15,7 @@ pub use machine::lock_round;
 
 pub use flags::Arguments;
 
+use super::dashboards::Dashboards;
 use super::format::Format;
 use super::view::LiveServer;
 use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
@@ -30,7 +31,7 @@ use paceline_lab::{
     Starter, carry_out,
 };
 use paceline_record::Round;
-use paceline_report::{Options, Report};
+use paceline_report::{Options, Report, RoundMetrics};
 use paceline_run::wall_clock;
 use paceline_store::Store;
 use paceline_web::Library;
@@ -67,8 +68,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     );
     let view = resume_flags.view.then(|| begin_view(&opened.round, &place)).transpose()?;
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
-    let outcome = sit(&opened, &resume_flags, &catalogue, &store, watched, &mut progress);
+    let mut dashboards = dashboards(&resume_flags, &opened.round, &store)?;
+    let mut trial_store = RoundTrialStore::new(&store, &opened.round.id, watched, dashboards.as_ref());
+    let outcome = sit(&opened, &resume_flags, &catalogue, &mut trial_store, &mut progress);
     progress.end();
+    if let Some(error) = dashboards.as_mut().and_then(Dashboards::finish) {
+        progress.note(&format!("metrics were not exported: {error}"));
+    }
     machine::restore_settings(std::mem::take(&mut opened.held), &mut progress);
     let summary = match outcome {
         Ok(summary) => summary,
@@ -103,6 +109,19 @@ fn watched(view: &LiveServer, round: &Round, store: &Store) -> anyhow::Result<Tr
     Ok(TrialFeed { live: view.live(), kept: kept as u32, planned: round.planned })
 }
 
+/// Where its metrics go, with the trials of earlier sittings.
+fn dashboards(
+    flags: &ResumeFlags,
+    round: &Round,
+    store: &Store,
+) -> anyhow::Result<Option<Dashboards<RoundMetrics>>> {
+    let (kept, _) = match flags.dashboards.is_given() {
+        true => store.readable_trials(&round.id).map_err(store_location::complain)?,
+        false => Default::default(),
+    };
+    Dashboards::start(&flags.dashboards, || RoundMetrics::new(round, &kept))
+}
+
 /// Why a round stopped early.
 enum StopReason {
     /// Ctrl-C or a termination signal.
@@ -125,8 +144,7 @@ fn sit(
     opened: &OpenedRound,
     resume_flags: &ResumeFlags,
     catalogue: &Catalogue,
-    store: &Store,
-    watched: Option<TrialFeed>,
+    trial_store: &mut RoundTrialStore<'_>,
     progress: &mut RoundProgress,
 ) -> Result<RoundSummary, StopReason> {
     let interrupt = Interrupt::listen_saying(progress.stopping())
@@ -184,9 +202,8 @@ fn sit(
         seed: opened.round.seed,
         gone: &opened.gone,
     };
-    let mut trial_store = RoundTrialStore::new(store, &opened.round.id, watched);
     let launches: &[PlannedLaunch] = &opened.launches;
-    Ok(carry_out(&context, sitting, launches, &mut trial_store, &mut |event| progress.handle_event(event))?)
+    Ok(carry_out(&context, sitting, launches, trial_store, &mut |event| progress.handle_event(event))?)
 }
 
 /// The user that servers on other machines run as: the one given, else the one that they run as here.

@@ -3,8 +3,10 @@
 //! The lab runs a round without knowing the store; `mod.rs` gives it this keeper. The round's record is written
 //! elsewhere: by `open.rs` when a sitting begins, by `mod.rs` when the round is finished.
 
+use crate::commands::dashboards::Dashboards;
 use paceline_lab::{TrialStore, TrialStoreError};
 use paceline_record::Trial;
+use paceline_report::RoundMetrics;
 use paceline_store::Store;
 use paceline_web::LiveFeed;
 use serde_json::json;
@@ -14,6 +16,7 @@ pub struct RoundTrialStore<'a> {
     store: &'a Store,
     round: &'a str,
     watched: Option<TrialFeed>,
+    dashboards: Option<&'a Dashboards<RoundMetrics>>,
 }
 
 /// A live view that receives each trial.
@@ -28,14 +31,22 @@ pub struct TrialFeed {
 
 impl<'a> RoundTrialStore<'a> {
     /// For the round with this id, which must be in the store.
-    pub fn new(store: &'a Store, round: &'a str, watched: Option<TrialFeed>) -> Self {
-        Self { store, round, watched }
+    pub fn new(
+        store: &'a Store,
+        round: &'a str,
+        watched: Option<TrialFeed>,
+        dashboards: Option<&'a Dashboards<RoundMetrics>>,
+    ) -> Self {
+        Self { store, round, watched, dashboards }
     }
 }
 
 impl TrialStore for RoundTrialStore<'_> {
     fn keep(&mut self, trial: &Trial) -> Result<(), TrialStoreError> {
         self.store.put_trial(trial)?;
+        if let Some(dashboards) = self.dashboards {
+            dashboards.update(|metrics| metrics.add(trial));
+        }
         if let Some(watched) = &mut self.watched {
             watched.kept += 1;
             let trial = json!({

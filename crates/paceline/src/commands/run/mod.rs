@@ -5,7 +5,6 @@
 
 mod connections;
 mod curl;
-mod dashboards;
 mod debug;
 mod explain;
 mod flags;
@@ -32,6 +31,7 @@ pub use loaders::loader;
 pub use values::duration;
 pub use write_results::run_page;
 
+use super::dashboards::Dashboards;
 use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
@@ -39,6 +39,7 @@ use explain::{explain, explain_through};
 use paceline_engine::StopFlag;
 use paceline_job::Job;
 use paceline_record::Run;
+use paceline_report::LiveMetrics;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
 use paceline_web::Library;
 use std::path::PathBuf;
@@ -92,7 +93,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let mut sinks = sinks(outputs)?;
     let what = arguments.url.as_deref().unwrap_or("a run");
-    let dashboards = dashboards::Dashboards::start(what, outputs.metrics, outputs.otlp.as_ref())?;
+    let dashboards = Dashboards::start(&outputs.dashboards, || LiveMetrics::new(what))?;
     sinks.extend(dashboards.map(|dashboards| Box::new(dashboards) as Box<dyn Sink>));
     let view = outputs.view.then(|| LiveServer::start(what, None, Library::empty())).transpose()?;
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));

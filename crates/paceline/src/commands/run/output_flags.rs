@@ -3,6 +3,7 @@
 //! `paceline run` checks them before anything starts. No file is opened here: `seconds.rs` writes the lines per second,
 //! `write_results.rs` the percentile distributions.
 
+use crate::commands::dashboards::DashboardFlags;
 use crate::commands::format::Format;
 use crate::exit::Complaint;
 use crate::file::FileIdentity;
@@ -77,13 +78,8 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, value_name = "FILE", value_parser = output(), help_heading = "Output")]
     pub ndjson: Option<PathBuf>,
 
-    /// Show metrics to Prometheus on this address while the run lasts: 127.0.0.1:9100
-    #[arg(hide_short_help = true, long, value_name = "ADDR:PORT", help_heading = "Output")]
-    pub metrics: Option<std::net::SocketAddr>,
-
-    /// Send metrics to an OpenTelemetry collector each second: http://127.0.0.1:4318 (OTLP over HTTP, as JSON)
-    #[arg(hide_short_help = true, long, value_name = "URL", value_parser = super::dashboards::collector, help_heading = "Output")]
-    pub otlp: Option<paceline_http::Url>,
+    #[command(flatten)]
+    pub dashboards: DashboardFlags,
 
     /// Write times for HdrHistogram's tools: FILE.hlog, a log with a histogram for each second, or FILE.hgrm, the
     /// percentile distribution
@@ -150,8 +146,8 @@ impl OutputFlags {
             ("--csv", self.csv.is_some()),
             ("--ndjson", self.ndjson.is_some()),
             ("--view", self.view),
-            ("--metrics", self.metrics.is_some()),
-            ("--otlp", self.otlp.is_some()),
+            ("--metrics", self.dashboards.metrics.is_some()),
+            ("--otlp", self.dashboards.otlp.is_some()),
             ("--hdr FILE.hlog", self.hlogs().next().is_some()),
         ];
         match during.into_iter().find(|(_, given)| *given) {

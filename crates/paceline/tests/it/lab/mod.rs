@@ -24,4 +24,5 @@ mod tuning;
 mod users;
 mod witness;
 
-pub use tree::as_own_user;
+pub use rounds::SHORT;
+pub use tree::{GOOD, Tree, as_own_user};

@@ -16,7 +16,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// A round with windows so short that it tests only the lab.
-pub(super) const SHORT: [&str; 9] =
+pub const SHORT: [&str; 9] =
     ["round", "--servers", "python-*", "--duration", "400ms", "--warmup", "50ms", "--connections", "4"];
 
 /// Checks that there are as many trials as planned, each once, or twice if this machine was too busy the first time.

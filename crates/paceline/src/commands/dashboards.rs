@@ -1,5 +1,5 @@
-//! Metrics of a run in progress: a page for Prometheus (`--metrics`), and exports to an OpenTelemetry collector
-//! (`--otlp`), each second.
+//! Metrics of a run or a round in progress: a page for Prometheus (`--metrics`), and exports to an OpenTelemetry
+//! collector (`--otlp`), for each second of a run and each trial of a round.
 //!
 //! Both are written on threads of their own. A slow or missing collector delays nothing: the next export replaces one
 //! that was not sent yet.
@@ -8,7 +8,7 @@ use crate::exit::Complaint;
 use paceline_engine::{Measure, WorkerSecond};
 use paceline_http::Url;
 use paceline_record::Second;
-use paceline_report::LiveMetrics;
+use paceline_report::{LiveMetrics, LiveValues, Span};
 use paceline_run::{Rows, Sink, times};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
@@ -22,25 +22,40 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// The longest request head that is read.
 const MAX_HEAD_BYTES: u64 = 16 * 1024;
 
-/// The metrics of a run and where they go.
-pub struct Dashboards {
-    metrics: Arc<Mutex<LiveMetrics>>,
+/// Where metrics go.
+#[derive(clap::Args, Debug)]
+pub struct DashboardFlags {
+    /// Show metrics to Prometheus on this address meanwhile: 127.0.0.1:9100
+    #[arg(hide_short_help = true, long, value_name = "ADDR:PORT", help_heading = "Output")]
+    pub metrics: Option<SocketAddr>,
+
+    /// Send metrics to an OpenTelemetry collector: http://127.0.0.1:4318 (OTLP over HTTP, as JSON)
+    #[arg(hide_short_help = true, long, value_name = "URL", value_parser = collector, help_heading = "Output")]
+    pub otlp: Option<Url>,
+}
+
+impl DashboardFlags {
+    /// Whether metrics go anywhere.
+    pub fn is_given(&self) -> bool {
+        self.metrics.is_some() || self.otlp.is_some()
+    }
+}
+
+/// The metrics of what is measured, and where they go.
+pub struct Dashboards<M> {
+    metrics: Arc<Mutex<M>>,
     started: SystemTime,
     exports: Option<(SyncSender<String>, JoinHandle<Option<io::Error>>)>,
 }
 
-impl Dashboards {
+impl<M: LiveValues + Send + 'static> Dashboards<M> {
     /// Opens the page and prepares the exports; none if there are no such flags.
-    pub fn start(
-        target: &str,
-        page: Option<SocketAddr>,
-        collector: Option<&Url>,
-    ) -> anyhow::Result<Option<Self>> {
-        if page.is_none() && collector.is_none() {
+    pub fn start(flags: &DashboardFlags, metrics: impl FnOnce() -> M) -> anyhow::Result<Option<Self>> {
+        if !flags.is_given() {
             return Ok(None);
         }
-        let metrics = Arc::new(Mutex::new(LiveMetrics::new(target)));
-        if let Some(address) = page {
+        let metrics = Arc::new(Mutex::new(metrics()));
+        if let Some(address) = flags.metrics {
             let cannot =
                 |error| Complaint::environment(format!("--metrics: cannot listen on {address}: {error}"));
             let listener = TcpListener::bind(address).map_err(cannot)?;
@@ -48,9 +63,9 @@ impl Dashboards {
             crate::exit::say(&format!("metrics: http://{shown}/metrics"));
             let metrics = Arc::clone(&metrics);
             // It ends with the process.
-            std::thread::spawn(move || serve(&listener, &metrics));
+            std::thread::spawn(move || serve(&listener, &*metrics));
         }
-        let exports = collector.map(|url| {
+        let exports = flags.otlp.as_ref().map(|url| {
             let (sender, receiver) = sync_channel(1);
             let url = url.clone();
             (sender, std::thread::spawn(move || export(&url, &receiver)))
@@ -58,40 +73,48 @@ impl Dashboards {
         Ok(Some(Self { metrics, started: SystemTime::now(), exports }))
     }
 
-    fn request(&self) -> String {
-        let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-        metrics.otlp(since_1970(self.started), since_1970(SystemTime::now())).to_string()
-    }
-}
-
-impl Sink for Dashboards {
-    fn second(&mut self, row: &Second, second: &WorkerSecond, rows: &Rows) {
-        let of = |measure| times(second, measure, |_| true);
-        let response = rows.is_open().then(|| of(Measure::Response));
-        let mut metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-        metrics.add(row, &of(Measure::Service), response.as_ref());
-        drop(metrics);
+    /// Changes the metrics and exports them.
+    pub fn update(&self, change: impl FnOnce(&mut M)) {
+        change(&mut self.metrics.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some((sender, _)) = &self.exports {
             // If the last one is not sent yet, the totals are in the next.
             let _ = sender.try_send(self.request());
         }
     }
 
-    fn end(mut self: Box<Self>) -> Vec<io::Error> {
+    /// Sends the last values. Returns the error of the exports, if the last of them failed.
+    pub fn finish(&mut self) -> Option<io::Error> {
         let last = self.request();
-        let Some((sender, thread)) = self.exports.take() else { return Vec::new() };
+        let (sender, thread) = self.exports.take()?;
         // A thread that has ended reports its error below.
         let _ = sender.send(last);
         drop(sender);
         let failed =
             thread.join().unwrap_or_else(|_| Some(io::Error::other("a thread of Paceline panicked")));
-        failed.map(|error| io::Error::new(error.kind(), format!("--otlp: {error}"))).into_iter().collect()
+        failed.map(|error| io::Error::new(error.kind(), format!("--otlp: {error}")))
+    }
+
+    fn request(&self) -> String {
+        let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let span = Span { start_ns: since_1970(self.started), now_ns: since_1970(SystemTime::now()) };
+        self.metrics.lock().unwrap_or_else(PoisonError::into_inner).otlp(span).to_string()
+    }
+}
+
+impl Sink for Dashboards<LiveMetrics> {
+    fn second(&mut self, row: &Second, second: &WorkerSecond, rows: &Rows) {
+        let of = |measure| times(second, measure, |_| true);
+        let response = rows.is_open().then(|| of(Measure::Response));
+        self.update(|metrics| metrics.add(row, &of(Measure::Service), response.as_ref()));
+    }
+
+    fn end(mut self: Box<Self>) -> Vec<io::Error> {
+        self.finish().into_iter().collect()
     }
 }
 
 /// Answers every request with the metrics, one client at a time.
-fn serve(listener: &TcpListener, metrics: &Mutex<LiveMetrics>) {
+fn serve(listener: &TcpListener, metrics: &Mutex<impl LiveValues>) {
     for stream in listener.incoming().flatten() {
         let text = metrics.lock().unwrap_or_else(PoisonError::into_inner).prometheus();
         // A client that goes away concerns nobody.
@@ -148,7 +171,7 @@ fn post(url: &Url, body: &str) -> io::Result<()> {
 }
 
 /// Parses the value of `--otlp`.
-pub fn collector(text: &str) -> Result<Url, String> {
+fn collector(text: &str) -> Result<Url, String> {
     let url = Url::parse_http(text).map_err(|error| error.to_string())?;
     if url.scheme.uses_tls() {
         return Err("https is not supported: run a collector on this machine, and let it forward".to_owned());
