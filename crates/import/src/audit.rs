@@ -1,6 +1,7 @@
 //! Finds what cannot be right in a report, or says less than it seems to, from its figures alone.
 
 use crate::measurement::{Measurement, rounded_ms};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,7 +23,7 @@ const EQUAL_SHARE: f64 = 0.25;
 const ERRORS: f64 = 0.01;
 
 /// What can be wrong with a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditKind {
     /// Two figures of a row contradict each other.
@@ -66,7 +67,7 @@ impl AuditKind {
 }
 
 /// A finding: what is wrong with some rows, with the arithmetic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AuditFinding {
     /// What it is.
     pub kind: AuditKind,
@@ -77,7 +78,7 @@ pub struct AuditFinding {
 }
 
 /// The findings about a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReportAudit {
     /// The file.
     pub file: String,

@@ -7,6 +7,7 @@
 mod commands;
 mod descriptors;
 mod exit;
+mod documents;
 mod file;
 mod help;
 mod lab_folders;

@@ -3,11 +3,11 @@
 use super::explain::paragraph;
 use super::format::PrintFormatFlag;
 use super::store::report_text;
+use crate::documents::AuditDocument;
 use crate::exit::{Complaint, Status, error_text, print};
 use crate::terminal;
 use paceline_import::{AuditFinding, ReportAudit};
 use paceline_stats::counted;
-use serde_json::json;
 use std::path::PathBuf;
 
 /// Rows that are shown of a finding; `--format json` has all.
@@ -41,8 +41,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
         audits.push(audit);
     }
-    arguments.print.print_document(&json!({ "reports": audits }))?;
-    Ok(if audits.iter().any(ReportAudit::is_wrong) { Status::Failed } else { Status::Done })
+    let is_wrong = audits.iter().any(ReportAudit::is_wrong);
+    arguments.print.print_document(&AuditDocument { reports: audits })?;
+    Ok(if is_wrong { Status::Failed } else { Status::Done })
 }
 
 /// The findings about a report, in words.

@@ -4,10 +4,10 @@
 //! It changes nothing. Exit status 1 means that measurements made now would be invalid; everything else is advice.
 
 use super::format::PrintFormatFlag;
+use crate::documents::{DoctorCheck, DoctorDocument, Grade};
 use crate::exit::{Status, print};
 use paceline_record::Environment;
 use paceline_stats::counted;
-use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -21,25 +21,6 @@ const MAX_TAKEN: f64 = 0.1;
 pub struct Arguments {
     #[command(flatten)]
     print: PrintFormatFlag,
-}
-
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Grade {
-    Good,
-    Better,
-    Invalid,
-}
-
-/// The result of one check.
-#[derive(Debug, serde::Serialize)]
-struct DoctorCheck {
-    grade: Grade,
-    what: &'static str,
-    found: String,
-    /// What to do, and why.
-    advice: Option<String>,
 }
 
 /// What was read from the machine in addition to its environment description.
@@ -63,14 +44,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if !arguments.print.is_json() {
         print(&text(&environment, &findings))?;
     }
-    arguments.print.print_document(&json!({
-        "valid": !is_invalid,
-        "cores": environment.cores,
-        "cpu_model": environment.cpu_model,
-        "virtual_machine": environment.virtual_machine,
-        "kernel": environment.kernel,
-        "checks": findings,
-    }))?;
+    arguments.print.print_document(&DoctorDocument {
+        valid: !is_invalid,
+        cores: environment.cores,
+        cpu_model: environment.cpu_model,
+        virtual_machine: environment.virtual_machine,
+        kernel: environment.kernel,
+        checks: findings,
+    })?;
     Ok(if is_invalid { Status::Failed } else { Status::Done })
 }
 

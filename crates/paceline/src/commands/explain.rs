@@ -1,13 +1,12 @@
 //! `paceline explain NAME`: what a verdict or a metric means, from the tables that generate the reference pages.
 
 use super::format::PrintFormatFlag;
+use crate::documents::{ExplainDocument, ExplainedMetric, ExplainedVerdict};
 use crate::exit::{Complaint, Status, print};
 use crate::terminal;
 use paceline_catalogue::nearest;
 use paceline_judge::{Metric, VerdictDoc, VerdictName};
 use paceline_report::wrap;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 /// Flags of `paceline explain`.
 #[derive(clap::Args)]
@@ -38,37 +37,37 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// The verdicts and metrics of that name, or all.
-fn document(name: Option<&str>) -> anyhow::Result<Value> {
+fn document(name: Option<&str>) -> anyhow::Result<ExplainDocument> {
     let name = name.map(|name| name.replace('-', "_"));
     let is_asked = |known: &[&str]| name.as_deref().is_none_or(|name| known.contains(&name));
-    let verdicts: Vec<Value> = VerdictName::ALL
+    let verdicts: Vec<ExplainedVerdict> = VerdictName::ALL
         .iter()
         .map(|name| name.doc())
         .filter(|doc| is_asked(&[doc.name]))
-        .map(verdict_json)
+        .map(explained_verdict)
         .collect();
-    let metrics: Vec<Value> =
-        Metric::ALL.iter().filter(|metric| is_asked(&[metric.key, metric.name])).map(metric_json).collect();
+    let metrics = Metric::ALL.iter().filter(|metric| is_asked(&[metric.key, metric.name]));
+    let metrics: Vec<ExplainedMetric> = metrics.map(explained_metric).collect();
     match name {
         Some(name) if verdicts.is_empty() && metrics.is_empty() => Err(unknown(&name).into()),
-        _ => Ok(json!({ "verdicts": verdicts, "metrics": metrics })),
+        _ => Ok(ExplainDocument { verdicts, metrics }),
     }
 }
 
-fn verdict_json(doc: &VerdictDoc) -> Value {
-    json!({
-        "name": doc.name,
-        "title": doc.title,
-        "severity": doc.severity,
-        "blame": doc.blame,
-        "description": joined(doc.lines),
-        "evidence": doc.evidence.iter().map(|(key, meaning)| (*key, *meaning)).collect::<BTreeMap<_, _>>(),
-        "remedy": doc.remedy_example(),
-    })
+fn explained_verdict(doc: &VerdictDoc) -> ExplainedVerdict {
+    ExplainedVerdict {
+        name: doc.name,
+        title: doc.title,
+        severity: doc.severity,
+        blame: doc.blame,
+        description: joined(doc.lines),
+        evidence: doc.evidence.iter().copied().collect(),
+        remedy: doc.remedy_example(),
+    }
 }
 
-fn metric_json(metric: &Metric) -> Value {
-    json!({ "key": metric.key, "name": metric.name, "description": joined(metric.lines) })
+fn explained_metric(metric: &Metric) -> ExplainedMetric {
+    ExplainedMetric { key: metric.key, name: metric.name, description: joined(metric.lines) }
 }
 
 /// The error for a name that nothing has.
@@ -158,7 +157,7 @@ mod tests {
     fn the_document_has_one_entry_for_a_name_and_all_without_one() {
         let counts = |name| {
             let document = document(name).unwrap();
-            ["verdicts", "metrics"].map(|key| document[key].as_array().unwrap().len())
+            [document.verdicts.len(), document.metrics.len()]
         };
         assert_eq!(counts(None), [VerdictName::ALL.len(), Metric::ALL.len()]);
         assert_eq!((counts(Some("outage")), counts(Some("p99"))), ([1, 0], [0, 1]));

@@ -84,7 +84,7 @@ pub struct Arguments {
     load: Vec<String>,
     /// Export the round with its trials to a folder
     ///
-    /// It is small enough to commit to a repository: below 2 MB.
+    /// It is small enough to commit to a repository: usually below 2 MB.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["list", "format", "output", "workload", "load", "from"])]
     export: Option<PathBuf>,
     /// Read the round from a folder that --export wrote

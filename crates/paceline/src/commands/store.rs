@@ -5,6 +5,7 @@
 use super::archive;
 use super::format::PrintFormatFlag;
 use super::round::lock_round;
+use crate::documents::StoreCheckDocument;
 use crate::exit::{Complaint, Status, error_text, print, say};
 use crate::lab_folders::path_or_nothing;
 use crate::store_location::{ReadableRecords, StoreArguments, complain, state_dir};
@@ -14,7 +15,6 @@ use paceline_host::{FileLock, Id};
 use paceline_record::{Round, Trial};
 use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
-use serde_json::json;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ enum Action {
         #[command(flatten)]
         print: PrintFormatFlag,
     },
-    /// Write a round with its trials to a folder, below 2 MB, to keep with a project
+    /// Write a round with its trials to a folder, usually below 2 MB, to keep with a project
     Export {
         /// The round: its id or a prefix of its id
         round: String,
@@ -118,15 +118,14 @@ fn check(store: &Store, format: PrintFormatFlag) -> anyhow::Result<Status> {
     let checked = store.check().map_err(complain)?;
     let status = if checked.problems.is_empty() { Status::Done } else { Status::Failed };
     if format.is_json() {
-        let problems: Vec<String> = checked.problems.iter().map(ToString::to_string).collect();
-        format.print_document(&json!({
-            "store": store.path().display().to_string(),
-            "rounds": checked.rounds,
-            "trials": checked.trials,
-            "histograms": checked.histograms,
-            "without_checksum": checked.without_checksum,
-            "problems": problems,
-        }))?;
+        format.print_document(&StoreCheckDocument {
+            store: store.path().display().to_string(),
+            rounds: checked.rounds,
+            trials: checked.trials,
+            histograms: checked.histograms,
+            without_checksum: checked.without_checksum,
+            problems: checked.problems.iter().map(ToString::to_string).collect(),
+        })?;
         return Ok(status);
     }
     let mut text: TerminalText =

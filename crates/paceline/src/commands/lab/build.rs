@@ -5,10 +5,10 @@
 
 use super::selection::{ServerSelection, for_each, working};
 use crate::commands::format::PrintFormatFlag;
+use crate::documents::{BuildDocument, BuiltServer};
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
 use paceline_lab::{ContainerEngine, StepOutcome};
-use serde_json::json;
 use std::path::PathBuf;
 
 /// Flags of `paceline lab build`.
@@ -65,15 +65,14 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             StepOutcome::Already => None,
             StepOutcome::Now(took) => Some(took.as_secs_f64()),
         };
-        built.push(json!({ "server": server.id, "built_in_s": took_s, "versions": versions }));
+        built.push(BuiltServer { server: server.id.clone(), built_in_s: took_s, versions: versions.clone() });
         Ok(match made {
             StepOutcome::Already => format!("up to date ({versions})"),
             StepOutcome::Now(took) => format!("built in {:.1} s ({versions})", took.as_secs_f64()),
         })
     })?;
-    let absent =
-        servers.iter().filter(|server| built.iter().all(|done| done["server"] != server.id.as_str()));
-    let absent: Vec<&str> = absent.map(|server| server.id.as_str()).collect();
-    arguments.print.print_document(&json!({ "built": built, "failed": absent }))?;
+    let absent = servers.iter().filter(|server| built.iter().all(|done| done.server != server.id));
+    let absent = absent.map(|server| server.id.clone()).collect();
+    arguments.print.print_document(&BuildDocument { built, failed: absent })?;
     Ok(if failed + broken > 0 { Status::Environment } else { Status::Done })
 }

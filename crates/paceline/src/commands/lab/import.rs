@@ -3,6 +3,7 @@
 //! The entries stay as they are: a manifest points to the folder. The catalogue reads the descriptions.
 
 use crate::commands::format::PrintFormatFlag;
+use crate::documents::{ImportDocument, UnwrittenTest, WrittenServer};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use glob::Pattern;
@@ -12,7 +13,6 @@ use paceline_catalogue::{
 };
 use paceline_report::{Align, Grid};
 use paceline_stats::counted;
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,18 +100,20 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         }
     }
     arguments.print.print_line(&described(&found, &written, to))?;
-    let servers: Vec<_> = written
-        .iter()
-        .map(|one| json!({ "server": one.id, "language": one.language, "left_out": one.left_out }))
-        .collect();
-    let skipped: Vec<_> = found
-        .skipped
-        .iter()
-        .map(|one| json!({ "test": one.test, "language": one.language, "reason": one.why }))
-        .collect();
-    let document = json!({ "folders": found.folders, "servers": servers, "skipped": skipped });
-    arguments.print.print_document(&document)?;
-    Ok(if written.is_empty() { Status::Failed } else { Status::Done })
+    let is_empty = written.is_empty();
+    arguments.print.print_document(&document(found, written))?;
+    Ok(if is_empty { Status::Failed } else { Status::Done })
+}
+
+/// The same for programs.
+fn document(found: Found, written: Vec<ImportedServer>) -> ImportDocument {
+    let server = |ImportedServer { id, language, left_out, .. }| WrittenServer { server: id, language, left_out };
+    let test = |SkippedTest { test, language, why }| UnwrittenTest { test, language, reason: why };
+    ImportDocument {
+        folders: found.folders,
+        servers: written.into_iter().map(server).collect(),
+        skipped: found.skipped.into_iter().map(test).collect(),
+    }
 }
 
 /// The folders with a description, at most three levels below `folder`: repository, frameworks, language, framework.

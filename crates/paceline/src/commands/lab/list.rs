@@ -5,9 +5,10 @@
 
 use super::selection::provisioner;
 use crate::commands::format::PrintFormatFlag;
+use crate::documents::{BrokenFolder, ListDocument, ListedServer};
 use crate::exit::{Status, json, print, say};
 use crate::lab_folders::complain;
-use paceline_catalogue::{Catalogue, Manifest};
+use paceline_catalogue::{BrokenEntry, Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
 use paceline_lab::{LabError, Provisioner};
 use paceline_report::{Align, Grid};
@@ -163,30 +164,34 @@ fn list(title: &str, entries: &[(Vec<String>, String)], width: usize) -> String 
 fn as_json(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<Printable> {
     let mut servers = Vec::new();
     for server in &catalogue.servers {
-        servers.push(serde_json::json!({
-            "server": server.id,
-            "name": server.name,
-            "language": server.language,
-            "framework": server.framework,
-            "engine": server.engine,
-            "kind": server.kind,
-            "tags": server.tags,
-            "sources": server.sources,
-            "workloads": server.workloads,
-            "forms": server.forms.keys().collect::<Vec<_>>(),
-            "traits": server.traits.by_name(),
-            "state": state(server, provisioner)?,
-        }));
+        servers.push(ListedServer {
+            server: server.id.clone(),
+            name: server.name.clone(),
+            language: server.language.clone(),
+            framework: server.framework.clone(),
+            engine: server.engine.clone(),
+            kind: server.kind.as_str().to_owned(),
+            tags: server.tags.clone(),
+            sources: server.sources.clone(),
+            workloads: server.workloads.clone(),
+            forms: server.forms.keys().cloned().collect(),
+            traits: server.traits.by_name(),
+            state: state(server, provisioner)?,
+        });
     }
-    let broken = |broken: &paceline_catalogue::BrokenEntry| serde_json::json!({ "name": broken.id, "error": broken.error.to_string() });
-    let list = serde_json::json!({
-        "servers": servers,
-        "broken_servers": catalogue.broken_servers.iter().map(broken).collect::<Vec<_>>(),
-        "broken_balancers": catalogue.broken_balancers.iter().map(broken).collect::<Vec<_>>(),
-        "broken_workloads": catalogue.broken_workloads.iter().map(broken).collect::<Vec<_>>(),
-        "notes": catalogue.notes,
-    });
+    let list = ListDocument {
+        servers,
+        broken_servers: broken(&catalogue.broken_servers),
+        broken_balancers: broken(&catalogue.broken_balancers),
+        broken_workloads: broken(&catalogue.broken_workloads),
+        notes: catalogue.notes.clone(),
+    };
     json(&list)
+}
+
+fn broken(entries: &[BrokenEntry]) -> Vec<BrokenFolder> {
+    let folder = |entry: &BrokenEntry| BrokenFolder { name: entry.id.clone(), error: entry.error.to_string() };
+    entries.iter().map(folder).collect()
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@
 
 use super::selection::{ServerSelection, working};
 use crate::commands::format::PrintFormatFlag;
+use crate::documents::{SetupCommand, SetupDocument, SetupPlanDocument};
 use crate::exit::{Status, error_text, say};
 use crate::lab_folders::{complain, server_user, user_notice};
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Provisioner, ServerSetup, SetupPlan, StepOutcome};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -74,15 +74,16 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let sum =
         SetupTotals { servers: servers.len(), seconds: begun.elapsed().as_secs_f64(), made_bytes, grown };
     format.print_line(&sum.summary(&failures))?;
-    let done = servers.iter().map(|server| server.id.as_str()).filter(|id| !failures.contains_key(*id));
-    format.print_document(&json!({
-        "set_up": done.collect::<Vec<_>>(),
-        "failed": failures,
-        "took_s": sum.seconds,
-        "written_bytes": sum.made_bytes,
-        "packages_bytes": sum.grown,
-    }))?;
-    Ok(if failures.is_empty() && broken == 0 { Status::Done } else { Status::Environment })
+    let is_sound = failures.is_empty() && broken == 0;
+    let done = servers.iter().map(|server| server.id.clone()).filter(|id| !failures.contains_key(id));
+    format.print_document(&SetupDocument {
+        set_up: done.collect(),
+        took_s: sum.seconds,
+        written_bytes: sum.made_bytes,
+        packages_bytes: sum.grown,
+        failed: failures,
+    })?;
+    Ok(if is_sound { Status::Done } else { Status::Environment })
 }
 
 /// The plan of what to do. If the package manager has no sizes, its index is updated first.
@@ -208,14 +209,18 @@ fn described(plan: &SetupPlan) -> String {
 }
 
 /// The plan for programs.
-fn planned(plan: &SetupPlan) -> Value {
-    let server = |server: &ServerSetup| json!({ "server": server.id, "command": server.command, "download_mb": server.download_mb });
-    json!({
-        "packages": plan.packages,
-        "packages_bytes": plan.package_bytes,
-        "commands": plan.servers.iter().map(server).collect::<Vec<_>>(),
-        "inaccessible_tools": plan.closed,
-    })
+fn planned(plan: &SetupPlan) -> SetupPlanDocument {
+    let command = |server: &ServerSetup| SetupCommand {
+        server: server.id.clone(),
+        command: server.command.clone(),
+        download_mb: server.download_mb,
+    };
+    SetupPlanDocument {
+        packages: plan.packages.clone(),
+        packages_bytes: plan.package_bytes,
+        commands: plan.servers.iter().map(command).collect(),
+        inaccessible_tools: plan.closed.clone(),
+    }
 }
 
 /// The totals.

@@ -4,8 +4,8 @@
 
 use super::experiment::SelftestResults;
 use super::judge::SelftestVerdict;
+use crate::documents::{PaceLag, SelftestDocument, TrueTime};
 use paceline_report::whole;
-use serde_json::{Value, json};
 
 /// The results and the verdict.
 pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> String {
@@ -46,30 +46,33 @@ pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> S
     text
 }
 
-/// The same for programs. Times are in nanoseconds.
-pub(super) fn document(instrument: &SelftestResults, verdict: &SelftestVerdict) -> Value {
+/// The same for programs.
+pub(super) fn document(instrument: &SelftestResults, verdict: &SelftestVerdict) -> SelftestDocument {
     let times = instrument.truths.iter().flat_map(|truth| {
-        truth.points.iter().map(|(quantile, real, reported)| {
-            json!({ "service": truth.service.name(), "quantile": quantile, "true_ns": real, "reported_ns": reported })
+        truth.points.iter().map(|&(quantile, true_ns, reported_ns)| TrueTime {
+            service: truth.service.name(),
+            quantile,
+            true_ns,
+            reported_ns,
         })
     });
     let lags = instrument.lags.iter().map(|(pace, lag)| {
         let [p50, p99, max] = [0.5, 0.99, 1.0].map(|q| lag.quantile(q));
-        json!({ "pace": pace, "p50": p50, "p99": p99, "max": max })
+        PaceLag { pace, p50, p99, max }
     });
-    json!({
-        "correct": verdict.wrong.is_empty(),
-        "suitable": verdict.wrong.is_empty() && !verdict.is_unfit,
-        "wrong": verdict.wrong,
-        "notes": verdict.notes,
-        "times": times.collect::<Vec<_>>(),
-        "generator_lag_ns": lags.collect::<Vec<_>>(),
-        "max_rate_per_s": instrument.ceiling_per_s,
-        "cpu_ns_per_request": instrument.ceiling_cpu_ns,
-        "wake_up_ns": instrument.wake_up_ns,
-        "run_delay_share": instrument.run_delay_share,
-        "steal_share": instrument.steal_share,
-    })
+    SelftestDocument {
+        correct: verdict.wrong.is_empty(),
+        suitable: verdict.wrong.is_empty() && !verdict.is_unfit,
+        wrong: verdict.wrong.clone(),
+        notes: verdict.notes.clone(),
+        times: times.collect(),
+        generator_lag_ns: lags.collect(),
+        max_rate_per_s: instrument.ceiling_per_s,
+        cpu_ns_per_request: instrument.ceiling_cpu_ns,
+        wake_up_ns: instrument.wake_up_ns,
+        run_delay_share: instrument.run_delay_share,
+        steal_share: instrument.steal_share,
+    }
 }
 
 fn conclusion(verdict: &SelftestVerdict) -> String {

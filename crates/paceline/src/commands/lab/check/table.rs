@@ -4,9 +4,9 @@
 //! table fits 80 columns if no id has more than 23 characters.
 
 use super::server::ServerCheck;
+use crate::documents::{CheckDocument, CheckedServer};
 use paceline_record::{Check, CheckOutcome, Startup};
 use paceline_report::wrap;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -112,24 +112,27 @@ impl CheckTable {
     }
 
     /// The same for programs, with every check.
-    pub fn document(&self, seed: u64) -> Value {
+    pub fn document(&self, seed: u64) -> CheckDocument {
         let server = |(id, found): &(String, ServerCheck)| {
-            let (mut server, result) = (json!({ "server": id }), result(found).replace(' ', "_"));
-            server["result"] = result.into();
+            let checked = CheckedServer {
+                server: id.clone(),
+                result: result(found).replace(' ', "_"),
+                ..CheckedServer::default()
+            };
             match found {
-                ServerCheck::Examined { checks, idle, startup, again } => {
-                    server["checks"] = json!(checks);
-                    server["idle_connection"] = json!(idle);
-                    server["startup"] = json!(startup);
-                    server["second_startup"] = json!(again);
-                }
+                ServerCheck::Examined { checks, idle, startup, again } => CheckedServer {
+                    checks: Some(checks.clone()),
+                    idle_connection: Some(idle.clone()),
+                    startup: Some((**startup).clone()),
+                    second_startup: again.as_deref().cloned(),
+                    ..checked
+                },
                 ServerCheck::NotSetUp(why) | ServerCheck::NoForm(why) | ServerCheck::Failed(why) => {
-                    server["reason"] = json!(why);
+                    CheckedServer { reason: Some(why.clone()), ..checked }
                 }
             }
-            server
         };
-        json!({ "seed": seed, "servers": self.found.iter().map(server).collect::<Vec<_>>() })
+        CheckDocument { seed, servers: self.found.iter().map(server).collect() }
     }
 
     /// What happened to idle connections: `kept open for 6.0 s (c-libuv, node-http), closed after 5.0 s
