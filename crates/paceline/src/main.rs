@@ -6,8 +6,8 @@
 
 mod commands;
 mod descriptors;
-mod exit;
 mod documents;
+mod exit;
 mod file;
 mod help;
 mod lab_folders;

@@ -200,9 +200,10 @@ impl LiveValues for LiveMetrics {
                 "sum": { "aggregationTemporality": 2, "isMonotonic": true, "dataPoints": points } })
         };
         let counted = |key: &str, names: &[&str], counts: &[u64]| {
-            let points = names.iter().zip(counts).map(|(name, count)| {
-                span.point(&[(key, name)], json!({ "asInt": count.to_string() }))
-            });
+            let points = names
+                .iter()
+                .zip(counts)
+                .map(|(name, count)| span.point(&[(key, name)], json!({ "asInt": count.to_string() })));
             points.collect::<Vec<Value>>()
         };
         let mut metrics = vec![

@@ -82,7 +82,8 @@ impl LiveValues for RoundMetrics {
             }
             head(&mut text, metric.key, "gauge", &format!("Newest trial: {}", metric.name));
             for (cell, value) in values {
-                let labels: Vec<(&str, &str)> = CELL.into_iter().zip(cell.iter().map(String::as_str)).collect();
+                let labels: Vec<(&str, &str)> =
+                    CELL.into_iter().zip(cell.iter().map(String::as_str)).collect();
                 let _ = writeln!(text, "paceline_{}{{{}}} {value}", metric.key, Labels(&labels));
             }
         }
@@ -90,15 +91,14 @@ impl LiveValues for RoundMetrics {
     }
 
     fn otlp(&self, span: Span) -> Value {
-        let gauge = |name: &str, help: &str, points: Vec<Value>| {
-            json!({ "name": format!("paceline.{name}"), "description": help, "gauge": { "dataPoints": points } })
-        };
+        let gauge = |name: &str, help: &str, points: Vec<Value>| json!({ "name": format!("paceline.{name}"), "description": help, "gauge": { "dataPoints": points } });
         let counts = self.counts().into_iter().map(|(name, help, count)| {
             gauge(name, help, vec![span.point(&[], json!({ "asInt": count.to_string() }))])
         });
         let figures = Metric::ALL.iter().filter_map(|metric| {
             let points = self.values(metric).into_iter().map(|(cell, value)| {
-                let labels: Vec<(&str, &str)> = CELL.into_iter().zip(cell.iter().map(String::as_str)).collect();
+                let labels: Vec<(&str, &str)> =
+                    CELL.into_iter().zip(cell.iter().map(String::as_str)).collect();
                 span.point(&labels, json!({ "asDouble": value }))
             });
             let points: Vec<Value> = points.collect();

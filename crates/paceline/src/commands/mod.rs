@@ -6,10 +6,10 @@
 mod archive;
 pub mod audit;
 pub mod completions;
+mod dashboards;
 pub mod doctor;
 pub mod experiment;
 pub mod explain;
-mod dashboards;
 mod format;
 pub mod lab;
 pub mod man;

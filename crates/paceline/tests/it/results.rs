@@ -65,10 +65,13 @@ impl Terms {
             ["languages", workload, load, keys @ ..] => {
                 let table = self.table(workload, load, "single")?;
                 let mut seen = BTreeSet::new();
-                let best = table.rows.iter().filter(|row| row.is_sound() && seen.insert(&row.server.language));
+                let best =
+                    table.rows.iter().filter(|row| row.is_sound() && seen.insert(&row.server.language));
                 self.rows(table, best, keys)
             }
-            ["least", workload, load, key] => least(self.table(workload, load, "single")?, Metric::parse(key)?),
+            ["least", workload, load, key] => {
+                least(self.table(workload, load, "single")?, Metric::parse(key)?)
+            }
             ["chart", workload, load] => self.chart(workload, load),
             ["observed", server, load, what] => {
                 let (value_of, unit) = self.observed(server, load, what)?;
@@ -107,7 +110,9 @@ impl Terms {
     /// A figure, or that of a source: `observed SERVER LOAD WHAT`, which has no interval.
     fn figure_or_observed(&self, words: &[&str]) -> Option<Figure> {
         match words {
-            ["observed", server, load, what] => Figure::from_observations([self.observed(server, load, what)?.0]),
+            ["observed", server, load, what] => {
+                Figure::from_observations([self.observed(server, load, what)?.0])
+            }
             words => Some(self.figure(words)?.1),
         }
     }
@@ -129,7 +134,8 @@ impl Terms {
     }
 
     fn redispatched(&self) -> impl Iterator<Item = f64> {
-        let faults = self.trials.iter().filter_map(|trial| trial.balancing.as_ref()).filter(|b| b.fault.is_some());
+        let faults =
+            self.trials.iter().filter_map(|trial| trial.balancing.as_ref()).filter(|b| b.fault.is_some());
         faults.filter_map(|balancing| Some(balancing.counts.as_ref()?.redispatches? as f64))
     }
 
@@ -179,7 +185,8 @@ impl Terms {
     /// The picture of a table, drawn beside the page.
     fn chart(&self, workload: &str, load: &str) -> Option<String> {
         let mut report = self.report.clone();
-        report.retain(|table| table.workload == workload && table.load.name == load && table.form == "single");
+        report
+            .retain(|table| table.workload == workload && table.load.name == load && table.form == "single");
         let drawn = svg(Chart::Ranking(None), &report, &self.trials)?.to_string();
         let name = format!("charts/{}-{workload}-{load}.svg", self.round.plan).replace("tetra/", "tetra-");
         keep(&history().join(&name), &drawn).ok()?;
@@ -317,7 +324,8 @@ impl Rounds {
         for line in template.lines() {
             let mut rest = line;
             while let Some((before, after)) = rest.split_once('{') {
-                let (term, after) = after.split_once('}').ok_or_else(|| format!("no end of a term: {line}"))?;
+                let (term, after) =
+                    after.split_once('}').ok_or_else(|| format!("no end of a term: {line}"))?;
                 claims_nothing(before)?;
                 page.push_str(before);
                 page.push_str(&self.text(term)?);

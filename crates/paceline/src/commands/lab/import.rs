@@ -107,7 +107,8 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 
 /// The same for programs.
 fn document(found: Found, written: Vec<ImportedServer>) -> ImportDocument {
-    let server = |ImportedServer { id, language, left_out, .. }| WrittenServer { server: id, language, left_out };
+    let server =
+        |ImportedServer { id, language, left_out, .. }| WrittenServer { server: id, language, left_out };
     let test = |SkippedTest { test, language, why }| UnwrittenTest { test, language, reason: why };
     ImportDocument {
         folders: found.folders,

@@ -190,7 +190,8 @@ fn as_json(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
 }
 
 fn broken(entries: &[BrokenEntry]) -> Vec<BrokenFolder> {
-    let folder = |entry: &BrokenEntry| BrokenFolder { name: entry.id.clone(), error: entry.error.to_string() };
+    let folder =
+        |entry: &BrokenEntry| BrokenFolder { name: entry.id.clone(), error: entry.error.to_string() };
     entries.iter().map(folder).collect()
 }
 
