@@ -82,7 +82,7 @@ fn the_exports_of_a_round_have_its_trials_and_their_figures() {
     let (_, trials) = tree.kept();
     let usable = trials.iter().filter(|trial| trial.usable_run().is_some()).count();
     assert_eq!(count("paceline.trials_usable"), usable.to_string());
-    let newest = trials.iter().filter_map(|trial| trial.usable_run()).last().unwrap();
+    let newest = trials.iter().filter_map(|trial| trial.usable_run()).next_back().unwrap();
     let point = &named(&metrics, "paceline.achieved_per_s")["gauge"]["dataPoints"][0];
     assert_eq!(point["asDouble"], newest.rate_per_s.achieved);
     assert_eq!(point["attributes"][0]["value"]["stringValue"], "python-good");
