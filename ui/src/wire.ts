@@ -26,6 +26,22 @@ export interface About {
   tuned?: (string)[];
 }
 
+/** The connections to one of several addresses of the target. */
+export interface AddressConnections {
+  /** The address and port. */
+  address: string;
+  /** The most frequent reason of a failed attempt or broken connection, as text. */
+  commonest_failure?: string;
+  /** Attempts to connect that failed, in the whole run. */
+  failed_attempts: number;
+  /** Connections that were made, in the whole run. */
+  made: number;
+  /** Those that failed: no response, or another one than expected. */
+  not_ok: number;
+  /** Requests of the window that were sent on its connections and have ended. */
+  requests: number;
+}
+
 /** A question and the table that answers it. */
 export interface Answer {
   /** Whether only the best row of each language is shown. */
@@ -399,6 +415,8 @@ export interface Connections {
   asked: number;
   /** Connections abandoned because the received bytes were not HTTP, or were not requested. */
   broke_rules: number;
+  /** What became of the connections to each address of the target, if they were spread over several. */
+  by_address?: (AddressConnections)[];
   /** Closed by either side after the last request of the connection. */
   closed_as_asked?: number;
   /** Closed by the server from then on, including the drain. */
@@ -617,6 +635,18 @@ export interface EventCounts {
   streams: number;
 }
 
+/** How request bodies that waited for 100 Continue were sent: of requests of the window whose wait has ended. */
+export interface ExpectContinue {
+  /** Bodies that were not sent, because a final status came instead. */
+  answered: number;
+  /** Time from the actual send to 100 Continue. */
+  continue_time_ns?: Times;
+  /** Bodies that were sent after 100 Continue. */
+  continued: number;
+  /** Bodies that were sent after a second without either. */
+  silent: number;
+}
+
 /** What counted as a valid response. Without any, a 2xx status is valid. */
 export interface Expectations {
   /** The expected body's length; every response's bytes were compared with that body. */
@@ -778,6 +808,14 @@ export interface FoundCapacity {
   window_s: number;
   /** Every window of the search, in order. */
   windows: (SearchedRate)[];
+}
+
+/** The pieces in which requests are written. */
+export interface FragmentSpec {
+  /** The length of a piece. */
+  bytes: number;
+  /** The pause between two pieces of a request, in seconds. */
+  pause_s: number;
 }
 
 /** The outcome of a gate. */
@@ -960,6 +998,8 @@ export interface Job {
   drain_s: number;
   /** Most redirects followed for one request. Its status and body are those of the last response, its times include the whole chain. */
   follow?: number;
+  /** The pieces in which requests are written; whole if missing. */
+  fragment?: FragmentSpec;
   /** The messages of gRPC, for a `grpc://` or `grpcs://` URL. */
   grpc?: GrpcSpec;
   /** Use only addresses of this IP version. */
@@ -990,6 +1030,8 @@ export interface Job {
   share?: LoaderShare;
   /** Local addresses to connect from, in turn: `ADDR[,ADDR|/PREFIX]`; the kernel chooses if missing. */
   source?: string;
+  /** Whether connections are spread over all addresses of the host, instead of the first that accepts one. */
+  spread?: boolean;
   /** Pause between a response and the next request of a connection; closed loop only. */
   think?: Think;
   /** Threads; the connections are divided among them. */
@@ -1226,6 +1268,8 @@ export interface Measured {
   connections: Connections;
   /** The machine that the load generator ran on. */
   environment: Environment;
+  /** How request bodies that waited for 100 Continue were sent. */
+  expect_continue?: ExpectContinue;
   /** The definition of a valid response. */
   expectations: Expectations;
   /** For each gate, the figure by which it was judged, and why it did not pass. */
@@ -1639,8 +1683,12 @@ export interface RequestPart {
 export interface RequestSpec {
   /** The body that is sent. */
   body?: Content;
+  /** The size of the chunks in which the body is sent, in bytes; if missing, it is sent with its length. */
+  chunk_bytes?: number;
   /** The expected body; for a call of gRPC, the expected message. */
   expect_body?: BodyExpectation;
+  /** Whether the body waits for 100 Continue. */
+  expect_continue?: boolean;
   /** The status of gRPC that every call must end with, such as `NOT_FOUND`; `OK` if missing. */
   expect_grpc_status?: string;
   /** The status that every response must have; any 2xx if missing. */
@@ -1800,6 +1848,8 @@ export interface Run {
   connections: Connections;
   /** The machine that the load generator ran on. */
   environment: Environment;
+  /** How request bodies that waited for 100 Continue were sent. */
+  expect_continue?: ExpectContinue;
   /** The definition of a valid response. */
   expectations: Expectations;
   /** The outcome of each requested gate (`--slo`, `--max-errors`). */
