@@ -332,7 +332,7 @@ fn conflicting_settings_are_reported() {
         parse(&text).unwrap_err().to_string()
     };
     for (keys, expected) in [
-        ("duration = \"1s\"\nhttp = \"3\"", "`http` is \"3\""),
+        ("duration = \"1s\"\nhttp = \"4\"", "`http` is \"4\""),
         ("duration = \"1s\"\ndepth = 4\nkeep_alive = false", "`depth` above 1 needs HTTP/1.1"),
         (
             "duration = \"1s\"\nkeep_alive = false\nrequests_per_connection = 9",
