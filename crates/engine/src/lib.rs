@@ -48,7 +48,7 @@ pub use grpc::{CallCheck, CallFault, CountedStatus};
 pub use hot::scheduled_in_window;
 pub use observer::{NoObserver, Observer, WorkerSecond};
 pub use outcome::{
-    AddressCounts, Carried, ConnectionCounts, ConnectionFailure, ContinueCounts, RunOutcome, Stall,
+    AddressCounts, Carried, ConnectionCounts, ConnectionFailure, ContinueCounts, RunOutcome, Stall, TcpCounts,
     ThreadOutcome,
 };
 pub use pace::SPIN_BEFORE;

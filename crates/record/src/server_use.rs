@@ -1,0 +1,139 @@
+//! What the server of a run used, if it runs on the generator's machine: over the window, and once a second.
+//!
+//! The crate `run` fills it in; trials of the lab have their own samples (`trial.rs`).
+
+use crate::{MemoryUse, Run, Throttling};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// CPU time and memory of the server over the window, all of its processes together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerUse {
+    /// How its root processes were found; the others are their descendants.
+    pub found_by: FoundBy,
+    /// The first of its processes.
+    pub pid: u32,
+    /// Name of its first process.
+    pub name: String,
+    /// Processes when the window ended.
+    pub processes: u32,
+    /// Threads when the window ended.
+    pub threads: u32,
+    /// Cores that the first process may run on.
+    pub cores_allowed: u32,
+    /// CPU time over the window, in seconds.
+    pub cpu_s: f64,
+    /// CPU time per request that was sent in the window, in nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
+    pub utilization: f64,
+    /// CPU time of its busiest thread as a share of the window, 0 to 1. Missing if threads
+    /// that ended in the window used more CPU time: the CPU time of each of them is unknown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub busiest_thread_utilization: Option<f64>,
+    /// Resident memory when the window ended, in bytes.
+    pub rss_bytes: u64,
+    /// Resident memory before the first connection, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rss_bytes_before: Option<u64>,
+    /// The highest resident memory of the samples in the window, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rss_bytes_peak: Option<u64>,
+    /// The cores that the first process may run on.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub cores: Vec<u32>,
+    /// Time runnable but not running, all threads, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run_delay_s: Option<f64>,
+    /// The same of the thread that waited most, as a share of the window, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub most_delayed_thread_share: Option<f64>,
+    /// Page faults that waited for a disk, in the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub major_faults: Option<u64>,
+    /// Its memory limit, and memory pressure on the machine in the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory: Option<MemoryUse>,
+    /// What a CPU limit of the control group of its first process cost in the window, if it was reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttling: Option<Throttling>,
+}
+
+/// How the processes of a server were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// The process was given (`--pid`).
+    Pid,
+    /// They listen on the target's port.
+    Port,
+    /// They listen on a port to which the server has connections.
+    Connection,
+}
+
+/// The server at one moment of a run, all of its processes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerSample {
+    /// From the start of the run, in nanoseconds.
+    pub at_ns: u64,
+    /// CPU time since the first sample, in seconds.
+    pub cpu_s: f64,
+    /// Resident memory summed over processes, in bytes.
+    pub rss_bytes: u64,
+    /// Number of processes.
+    pub processes: u32,
+    /// Number of threads.
+    pub threads: u32,
+}
+
+impl ServerSample {
+    /// Cores kept busy on average since an earlier sample.
+    pub fn cores_used_since(&self, earlier: &ServerSample) -> f64 {
+        let over_s = self.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
+        paceline_stats::ratio((self.cpu_s - earlier.cpu_s).max(0.0), over_s)
+    }
+}
+
+impl Run {
+    /// The samples of the server in the window.
+    pub fn server_samples_of_window(&self) -> impl Iterator<Item = &ServerSample> {
+        let window = self.phases.window.start_ns..=self.phases.window.end_ns;
+        self.server_samples.iter().filter(move |sample| window.contains(&sample.at_ns))
+    }
+
+    /// The memory by which the server's highest value in the window exceeds that before the load, for each open connection,
+    /// in bytes; none if it was not sampled.
+    pub fn server_bytes_per_connection(&self) -> Option<f64> {
+        let server = self.server.as_ref()?;
+        let more = server.rss_bytes_peak?.saturating_sub(server.rss_bytes_before?);
+        (self.connections.had > 0).then(|| more as f64 / self.connections.had as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn memory_per_connection_counts_from_before_the_load() {
+        let mut run = fixture::run(0);
+        assert_eq!(run.server_bytes_per_connection(), None);
+        let server = fixture::server_use(1, 1.0);
+        run.server =
+            Some(ServerUse { rss_bytes_before: Some(1_000), rss_bytes_peak: Some(21_000), ..server });
+        assert_eq!(run.server_bytes_per_connection(), Some(1_000.0), "20 connections");
+        run.connections.had = 0;
+        assert_eq!(run.server_bytes_per_connection(), None);
+    }
+
+    #[test]
+    fn cpu_between_samples_is_a_number_of_cores() {
+        let at = |at_ns, cpu_s| ServerSample { at_ns, cpu_s, ..ServerSample::default() };
+        assert_eq!(at(3_000_000_000, 4.0).cores_used_since(&at(1_000_000_000, 1.0)), 1.5);
+        assert_eq!(at(1, 4.0).cores_used_since(&at(1, 1.0)), 0.0);
+        let mut run = fixture::run(0);
+        run.server_samples = [0, 700_000_000, 10_700_000_000, 10_800_000_000].map(|ns| at(ns, 0.0)).to_vec();
+        assert_eq!(run.server_samples_of_window().count(), 2);
+    }
+}
