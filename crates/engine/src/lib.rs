@@ -48,8 +48,8 @@ pub use grpc::{CallCheck, CallFault, CountedStatus};
 pub use hot::scheduled_in_window;
 pub use observer::{NoObserver, Observer, WorkerSecond};
 pub use outcome::{
-    AddressCounts, Carried, ConnectionCounts, ConnectionFailure, ContinueCounts, RunOutcome, Stall, TcpCounts,
-    ThreadOutcome,
+    AddressCounts, Carried, ConnectionCounts, ConnectionFailure, ContinueCounts, RunOutcome, Stall,
+    TcpCounts, ThreadOutcome,
 };
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{

@@ -4,8 +4,8 @@
 //! [`crate::sim`]; TLS, in [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a
 //! transport owns the socket behind it. It handles bytes and not requests: the worker determines where one ends.
 
-use crate::{Nanos, TcpCounts};
 use crate::tls::TlsOutcome;
+use crate::{Nanos, TcpCounts};
 use std::io;
 
 /// A clock that never runs backwards.

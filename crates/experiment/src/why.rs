@@ -4,9 +4,9 @@
 //! Everything follows from the records of two runs, of which the first has a profile. The time of a request is divided
 //! into CPU time, which is measured, and the rest, in which the server waited.
 
-use crate::{LoadResult, TimeSummary};
 use crate::limit::limit_of;
 use crate::why_steps::next_steps;
+use crate::{LoadResult, TimeSummary};
 use paceline_judge::{judged_times, unusable_because};
 use paceline_record::{CodeKind, Limit, LoopKind, Profile, Run, Verdict};
 use paceline_stats::ratio;
@@ -205,8 +205,11 @@ fn costs(run: &Run, profile: Option<&Profile>) -> Vec<RequestCost> {
     ));
     costs.sort_by(|one, other| other.1.total_cmp(&one.1));
     let shown = costs.into_iter().filter(|(_, ns, _)| *ns > MIN_COST_SHARE * time.mean_ns).take(COSTS);
-    let cost = |(what, ns_per_request, evidence): (String, f64, String)| {
-        RequestCost { what, ns_per_request, share: ratio(ns_per_request, time.mean_ns), evidence }
+    let cost = |(what, ns_per_request, evidence): (String, f64, String)| RequestCost {
+        what,
+        ns_per_request,
+        share: ratio(ns_per_request, time.mean_ns),
+        evidence,
     };
     shown.map(cost).collect()
 }

@@ -45,27 +45,59 @@ const KINDS: [WorkKind; 5] = [
     WorkKind {
         name: "locks",
         words: &[
-            "futex", "spin_lock_slowpath", "mutex_lock", "lll_lock", "osq_lock", "rwsem_down", "runtime.lock2",
-            "(*Mutex)", "RawMutex",
+            "futex",
+            "spin_lock_slowpath",
+            "mutex_lock",
+            "lll_lock",
+            "osq_lock",
+            "rwsem_down",
+            "runtime.lock2",
+            "(*Mutex)",
+            "RawMutex",
         ],
         advice: "Threads compete for a lock: hold it for a shorter time, or divide what it protects.",
     },
     WorkKind {
         name: "garbage collection",
         words: &[
-            "gcBgMarkWorker", "gcDrain", "scanobject", "Scavenge", "MarkCompact", "gc_collect", "_PyGC",
-            "deduce_unreachable", "G1ParTask", "G1YoungGC", "zend_gc", "gc_sweep", "rb_gc",
+            "gcBgMarkWorker",
+            "gcDrain",
+            "scanobject",
+            "Scavenge",
+            "MarkCompact",
+            "gc_collect",
+            "_PyGC",
+            "deduce_unreachable",
+            "G1ParTask",
+            "G1YoungGC",
+            "zend_gc",
+            "gc_sweep",
+            "rb_gc",
         ],
         advice: "Allocate less for each request, or give the runtime a larger heap.",
     },
     WorkKind {
         name: "memory allocation",
-        words: &["malloc", "_int_free", "operator new", "mallocgc", "do_anonymous_page", "clear_page", "exc_page_fault"],
+        words: &[
+            "malloc",
+            "_int_free",
+            "operator new",
+            "mallocgc",
+            "do_anonymous_page",
+            "clear_page",
+            "exc_page_fault",
+        ],
         advice: "Reuse buffers between requests, or use another allocator.",
     },
     WorkKind {
         name: "writing files",
-        words: &["vfs_fsync", "ext4_file_write", "xfs_file_write", "generic_perform_write", "btrfs_file_write"],
+        words: &[
+            "vfs_fsync",
+            "ext4_file_write",
+            "xfs_file_write",
+            "generic_perform_write",
+            "btrfs_file_write",
+        ],
         advice: "Write logs in another thread or in larger pieces, or log less.",
     },
     WorkKind {
@@ -108,7 +140,8 @@ fn from_verdicts(verdicts: &[Verdict]) -> impl Iterator<Item = NextStep> + '_ {
     known.into_iter().map(|verdict| NextStep {
         what: verdict.remedy.clone(),
         command: Some(format!("paceline explain {}", verdict.name)),
-        because: VerdictName::parse(&verdict.name).map_or(verdict.name.clone(), |name| name.doc().title.to_owned()),
+        because: VerdictName::parse(&verdict.name)
+            .map_or(verdict.name.clone(), |name| name.doc().title.to_owned()),
     })
 }
 
@@ -213,7 +246,8 @@ pub(crate) fn limit_words(limit: &Limit) -> String {
 
 /// What kinds of functions suggest, the largest share first.
 fn from_profile(profile: &Profile) -> Vec<NextStep> {
-    let mut shares: Vec<(f64, &WorkKind)> = KINDS.iter().map(|kind| (share_of(profile, kind), kind)).collect();
+    let mut shares: Vec<(f64, &WorkKind)> =
+        KINDS.iter().map(|kind| (share_of(profile, kind), kind)).collect();
     shares.retain(|(share, _)| *share >= MIN_KIND_SHARE);
     shares.sort_by(|one, other| other.0.total_cmp(&one.0));
     shares
@@ -328,8 +362,13 @@ mod tests {
             evidence: Default::default(),
             remedy: "Raise it".to_owned(),
         }];
-        let steps =
-            next_steps("http://h/", &limit(LimitKind::ServerCpu), &throttled, None, &throttled.verdicts.clone());
+        let steps = next_steps(
+            "http://h/",
+            &limit(LimitKind::ServerCpu),
+            &throttled,
+            None,
+            &throttled.verdicts.clone(),
+        );
         assert_eq!(steps[0].what, "Raise it");
         assert_eq!(steps[0].because, "The server's CPU limit was reached.");
         assert!(steps.len() == 2, "{steps:?}");

@@ -16,9 +16,9 @@ pub fn why_text(why: &Why) -> String {
         None => "at half      not measured: the server did not keep up with half of the rate\n".to_owned(),
     };
     if let Some(profile) = &why.profile {
-        let kernel = profile.kernel_share.map_or("kernel not sampled".to_owned(), |share| {
-            format!("{:.0} % in the kernel", 100.0 * share)
-        });
+        let kernel = profile
+            .kernel_share
+            .map_or("kernel not sampled".to_owned(), |share| format!("{:.0} % in the kernel", 100.0 * share));
         let named = 100.0 * profile.named_share;
         text += &format!("profile      {} samples, {kernel}, {named:.0} % with a name\n", profile.samples);
     }

@@ -34,7 +34,8 @@ pub use overload::fell_short;
 pub use server::server_limit;
 pub use table::{TypedVerdict, VerdictName};
 pub use trial::{
-    FullCore, MIN_DELAYED, MIN_FULL, cores_used, full_cores, limit, process_name, row_verdicts, trial_verdicts, unequal_work,
+    FullCore, MIN_DELAYED, MIN_FULL, cores_used, full_cores, limit, process_name, row_verdicts,
+    trial_verdicts, unequal_work,
 };
 pub use usable::unusable_because;
 pub use verdict::{Scope, VerdictDoc, verdict_reference};

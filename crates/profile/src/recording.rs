@@ -71,7 +71,8 @@ impl Recording {
         let window_s = self.ended.unwrap_or(self.begun).duration_since(self.begun).as_secs_f64();
         let status = self.wait().map_err(ProfileError::Read)?;
         // A recording that is ended by a signal ends with this signal, after it has written its data.
-        let is_complete = status.success() || std::os::unix::process::ExitStatusExt::signal(&status) == Some(2);
+        let is_complete =
+            status.success() || std::os::unix::process::ExitStatusExt::signal(&status) == Some(2);
         if !is_complete || !self.folder.data().exists() {
             return Err(failure("record", &self.folder.messages()));
         }

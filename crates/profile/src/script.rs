@@ -165,7 +165,15 @@ app  cpu-clock:pppH:
 
     #[test]
     fn damaged_output_is_skipped() {
-        for text in ["", "\n\n", "\t12 x (y)\n", "x\n", ":\n", "a b:\n\tzz x (y)\n\t12\n\t12 (\n\t12 x y)\n", "\u{0}\u{1} :"] {
+        for text in [
+            "",
+            "\n\n",
+            "\t12 x (y)\n",
+            "x\n",
+            ":\n",
+            "a b:\n\tzz x (y)\n\t12\n\t12 (\n\t12 x y)\n",
+            "\u{0}\u{1} :",
+        ] {
             fuzz_perf_script(text.as_bytes());
         }
         let script = PerfScript::read("a b:\n\t12 ()\n\tnothing\n".as_bytes()).unwrap();

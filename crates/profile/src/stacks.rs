@@ -132,8 +132,12 @@ impl Stacks {
         // A stack of calls that are still to be listed, the next one last: no recursion, whatever the depth.
         let mut calls = Vec::new();
         for (thread, node) in sorted {
-            let root =
-                ProfiledCall { depth: 0, name: thread.to_owned(), code: CodeKind::Thread, samples: node.samples };
+            let root = ProfiledCall {
+                depth: 0,
+                name: thread.to_owned(),
+                code: CodeKind::Thread,
+                samples: node.samples,
+            };
             let mut open = vec![(root, node)];
             while let Some((call, node)) = open.pop() {
                 if call.samples < least || calls.len() >= MAX_CALLS {

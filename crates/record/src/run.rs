@@ -5,8 +5,8 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, GateOutcome,
-    Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment, ServerSample, ServerUse,
-    SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
+    Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment, ServerSample,
+    ServerUse, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;

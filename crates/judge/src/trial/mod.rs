@@ -11,8 +11,8 @@ use crate::generator::disturbance;
 use crate::loaders::full;
 use crate::{MAX_GENERATOR_BUSY, TypedVerdict, memory, verdict};
 use paceline_record::{
-    CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, Pinning, ProcessRole, ProcessUse, Route,
-    Run, Stage, Tool, Trial, Verdict,
+    CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage,
+    Tool, Trial, Verdict,
 };
 use paceline_stats::{WARM_UP_SECONDS, counted};
 use std::collections::BTreeSet;

@@ -8,9 +8,10 @@ use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
     CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
-    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, KernelCounts, Lengths, Limit, LimitKind,
-    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerSample, ServerUse, Span,
-    Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation, Verdict,
+    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, KernelCounts, Lengths,
+    Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run,
+    ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation,
+    Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;

@@ -82,7 +82,10 @@ fn a_server_is_explained_by_two_loads() {
     let output = paceline(folder.path(), &[&["why", &server.url()][..], &load, &outputs].concat());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let why: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(why["limit"]["kind"].is_string() && why["closed"]["achieved_per_s"].as_f64() > Some(0.0), "{why}");
+    assert!(
+        why["limit"]["kind"].is_string() && why["closed"]["achieved_per_s"].as_f64() > Some(0.0),
+        "{why}"
+    );
     assert!(!why["costs"].as_array().unwrap().is_empty(), "{why}");
     assert!(why["profile"].is_object() || why["profile_failure"].is_string(), "{why}");
     let records = why["records"].as_array().unwrap();

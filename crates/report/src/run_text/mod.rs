@@ -458,7 +458,9 @@ fn lost_packets(run: &Run) -> String {
 /// Page faults of the server from a disk, and swapping.
 fn disk_waits(run: &Run) -> String {
     let Some(server) = &run.server else { return String::new() };
-    let faults = server.major_faults.map(|faults| format!("{} page faults of the server from a disk", count(faults as f64)));
+    let faults = server
+        .major_faults
+        .map(|faults| format!("{} page faults of the server from a disk", count(faults as f64)));
     let swapped = server.memory.map(|memory| format!("this machine swapped {}", bytes(memory.swapped_bytes)));
     faults.into_iter().chain(swapped).collect::<Vec<_>>().join("; ")
 }

@@ -35,7 +35,11 @@ fn about(profile: &Profile, run: &Run) -> String {
         .map_or("kernel not sampled".to_owned(), |share| format!("{:.0}% in the kernel", 100.0 * share));
     let rate = paceline_stats::ratio(profile.achieved_per_s, run.rate_per_s.achieved);
     let cost = match profile.achieved_per_s > 0.0 && rate > 0.0 {
-        true => format!("; {} requests/s while profiled ({:.0}% of the run)", count(profile.achieved_per_s), 100.0 * rate),
+        true => format!(
+            "; {} requests/s while profiled ({:.0}% of the run)",
+            count(profile.achieved_per_s),
+            100.0 * rate
+        ),
         false => String::new(),
     };
     format!(
@@ -94,7 +98,12 @@ mod tests {
         });
         let text = of_run(&run, style);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.starts_with("profile: 4,980 samples of cycles in a separate window; 61% in the kernel, 98% with"), "{text}");
+        assert!(
+            words.starts_with(
+                "profile: 4,980 samples of cycles in a separate window; 61% in the kernel, 98% with"
+            ),
+            "{text}"
+        );
         assert!(words.contains("970 requests/s while profiled (97% of the run)"), "{text}");
         assert!(words.ends_with("tcp_sendmsg kernel 25.0% 50.0%"), "{text}");
         if let Some(profile) = &mut run.profile {

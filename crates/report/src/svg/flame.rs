@@ -115,7 +115,12 @@ mod tests {
         run.profile = Some(Profile {
             samples: 1_000,
             kernel_share: Some(0.25),
-            calls: vec![call(0, "worker", 1_000), call(1, &long, 990), call(1, "narrow", 10), call(1, "thin", 0)],
+            calls: vec![
+                call(0, "worker", 1_000),
+                call(1, &long, 990),
+                call(1, "narrow", 10),
+                call(1, "thin", 0),
+            ],
             ..Profile::default()
         });
         let drawn = flame_graph(&run).unwrap().to_string();

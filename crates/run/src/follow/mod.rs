@@ -82,7 +82,9 @@ impl Follower {
                 Ok(Self { health, on_phase: None, has_sinks, messages: Some(messages), thread: Some(thread) })
             }
             // Without the samples of the server the run is as good.
-            Err(_) if !has_sinks => Ok(Self { health, on_phase: None, has_sinks, messages: None, thread: None }),
+            Err(_) if !has_sinks => {
+                Ok(Self { health, on_phase: None, has_sinks, messages: None, thread: None })
+            }
             Err(error) => Err(RunError::environment("cannot start the thread that reports progress")
                 .because(error)
                 .hint("raise the limit of threads and processes (`ulimit -u`)")),

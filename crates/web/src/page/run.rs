@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 /// Points of a percentile curve for each halving of the distance to 100 %.
 const STEPS_PER_HALF: u32 = 5;
 /// The report as a terminal of this width shows it.
-const AS_TEXT: RunTextOptions =
-    RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
+const AS_TEXT: RunTextOptions = RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
 /// Characters of a server's log that are shown: its end.
 const LOG_TAIL: usize = 16_000;
 
