@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn memory_that_levels_off_or_varies_does_not_grow() {
-        let cases: [(&str, fn(f64) -> f64); 6] = [
+        type Megabytes = fn(f64) -> f64;
+        let cases: [(&str, Megabytes); 6] = [
             ("constant", |_| 50.0),
             ("one step", |second| if second < 5.0 { 50.0 } else { 90.0 }),
             ("a sawtooth of garbage collection", |second| 50.0 + 10.0 * (second % 4.0)),

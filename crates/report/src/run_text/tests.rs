@@ -136,7 +136,7 @@ fn a_number_of_connections_that_changes_is_shown_by_step() {
         block: run.total.clone(),
     };
     run.by_segment = Some(vec![segment([0, 3], 10.0, 3_600), segment([3, 10], 50.0, 28_000)]);
-    let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+    let options = RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
     let text = run_text(&run, options).to_string().replace('\u{a0}', " ");
     for expected in [
         "closed loop, connections 10 for 3 s, 50 for 7 s,",

@@ -74,7 +74,7 @@ impl ServerSeries {
             return;
         }
         let missed = now.since(self.due).0 / SECOND.0;
-        self.due = self.due + Nanos((missed + 1) * SECOND.0);
+        self.due += Nanos((missed + 1) * SECOND.0);
         if let Some(sample) = self.processes.read() {
             self.add(now, sample);
         }
