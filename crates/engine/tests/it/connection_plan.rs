@@ -44,7 +44,11 @@ fn run(settings: &Settings) -> ThreadOutcome {
 /// The mean number of open connections in each second of the window.
 fn open_by_second(outcome: &ThreadOutcome) -> Vec<f64> {
     let mut seconds = Vec::new();
-    for interval in outcome.intervals.iter().filter(|interval| interval.cohort == Phase::Window) {
+    // Requests of the window that end in the drain are in a further interval.
+    let in_window = |interval: &&KeptInterval| {
+        interval.cohort == Phase::Window && interval.start < outcome.spans.drain
+    };
+    for interval in outcome.intervals.iter().filter(in_window) {
         seconds.push(interval.tally.counts.connection_time.as_secs_f64());
     }
     seconds
