@@ -2,7 +2,7 @@
 //!
 //! The launch decides what happens to a server that does not give it.
 
-use super::{Processes, ReadyCondition};
+use super::processes::Processes;
 use crate::case_request::CaseRequest;
 use crate::error::LaunchError;
 use crate::probe::engine::EngineProbe;
@@ -16,6 +16,22 @@ use std::time::Duration;
 
 /// How often a starting server is polled. Refused connections cost it no CPU time.
 const ASK_EVERY: Duration = Duration::from_millis(2);
+
+/// The condition under which a started process is ready.
+#[derive(Clone, Copy)]
+pub enum ReadyCondition<'a> {
+    /// Once it answers this correctly.
+    Answers(&'a WorkloadCase),
+    /// Once it answers a GET of this path with this status.
+    Responds {
+        /// The path, from `/`.
+        path: &'a str,
+        /// The status.
+        status: u16,
+    },
+    /// Once this returns true.
+    Succeeds(&'a dyn Fn() -> bool),
+}
 
 /// A server that does not answer yet.
 pub(super) struct StartingServer<'a> {

@@ -3,19 +3,39 @@
 //! Shared by validation and `lab check`. Each check defines its own requests; `difference` compares the answers. A
 //! launch that waits for its first answer sends its own requests, with the manifest's time limit.
 
+use super::difference::difference;
 use crate::case_request::CaseRequest;
 use crate::probe::engine::EngineProbe;
 use crate::probe::{self, Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest, RequestMode};
-use crate::validate::difference;
-use paceline_catalogue::WorkloadCase;
+use paceline_catalogue::{Traits, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_record::{Check, CheckOutcome};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long one answer may take. The slowest valid one, 500 rows read and updated by a server and a database that are
 /// both cold, took 10 s on a machine with ten times more runnable threads than cores.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// The server to check.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckedServer<'a> {
+    /// Its address.
+    pub address: SocketAddr,
+    /// What its manifest states.
+    pub traits: &'a Traits,
+    /// The file of its certificate, which exists if its traits need one.
+    pub certificate: &'a Path,
+    /// For protocols that need Paceline's own generator.
+    pub engine: EngineProbe<'a>,
+}
+
+impl<'a> CheckedServer<'a> {
+    pub(crate) fn client(&self) -> CheckClient<'a> {
+        CheckClient { address: self.address, engine: self.engine }
+    }
+}
 
 /// Sends requests to the server at an address.
 #[derive(Clone, Copy, Debug)]

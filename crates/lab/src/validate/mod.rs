@@ -11,18 +11,18 @@ mod idle;
 mod protocol;
 mod trait_check;
 
+pub use client::CheckedServer;
 pub(crate) use difference::difference;
 pub use examine::{ExamineOptions, ExamineResult, Rules, examine};
 
 use crate::case_request::CaseRequest;
-use crate::probe::engine::EngineProbe;
+
 use crate::probe::{ProbeError, ProbeRequest};
 pub(crate) use client::{CheckClient, question, same};
-use paceline_catalogue::{RefusedStatus, Trait, Traits, Workload, WorkloadCase};
+use paceline_catalogue::{RefusedStatus, Trait, Workload, WorkloadCase};
 use paceline_record::{Check, CheckOutcome, Validation, WorkloadProtocol};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::path::Path;
+
 use std::sync::Arc;
 use trait_check::TraitTest;
 
@@ -52,25 +52,6 @@ impl ValidationResult {
             self.failures.entry(workload.to_owned()).or_default().push(failure);
         }
         self.validation.checks.push(check);
-    }
-}
-
-/// The server to check.
-#[derive(Clone, Copy, Debug)]
-pub struct CheckedServer<'a> {
-    /// Its address.
-    pub address: SocketAddr,
-    /// What its manifest states.
-    pub traits: &'a Traits,
-    /// The file of its certificate, which exists if its traits need one.
-    pub certificate: &'a Path,
-    /// For protocols that need Paceline's own generator.
-    pub engine: EngineProbe<'a>,
-}
-
-impl<'a> CheckedServer<'a> {
-    fn client(&self) -> CheckClient<'a> {
-        CheckClient { address: self.address, engine: self.engine }
     }
 }
 

@@ -3,9 +3,8 @@
 //! A disagreement says which line of the manifest to change. The caller decides its severity: a warning before a load,
 //! a failure in `lab check`.
 
-use super::CheckedServer;
-use super::client::{CheckClient, check, question, split_interrupt};
-use super::difference;
+use super::client::{CheckClient, CheckedServer, check, question, split_interrupt};
+use super::difference::difference;
 use crate::case_request::CaseRequest;
 use crate::probe::{self, ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{Trait, Traits, Workload, WorkloadCase};

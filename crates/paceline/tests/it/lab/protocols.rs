@@ -52,7 +52,6 @@ fn a_round_measures_every_protocol_that_a_server_states() {
         assert!(ran.stderr.contains(note), "{note}: {}", ran.stderr);
     }
     let (_, trials) = tree.kept();
-    assert_eq!(trials.len(), 6);
     for trial in &trials {
         assert_eq!(trial.error, None, "{} {}", trial.workload, trial.load.name);
         let checks = &trial.validation.as_ref().unwrap().checks;

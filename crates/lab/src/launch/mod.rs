@@ -3,6 +3,7 @@
 //! Errors are returned as a fault with the end of the log, since a failed launch is recorded and does not end the
 //! round.
 
+mod processes;
 mod starting;
 
 pub use crate::error::LaunchError;
@@ -10,13 +11,15 @@ use crate::node::{LaunchOrder, Node, RemoteProcesses};
 use crate::probe::engine::EngineProbe;
 use crate::process_setup::ProcessSetup;
 use crate::provision::ImageLaunch;
-use paceline_catalogue::{Manifest, Variables, WorkloadCase};
+use paceline_catalogue::{Manifest, Variables};
 use paceline_host::cgroup::ControlGroup;
 use paceline_host::private_network;
 use paceline_host::shepherd::{CommandOutput, CommandResult, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::tree::{ProcessTree, TreeSample};
 use paceline_host::{CoreTicks, InheritedVariables, Interrupt, MemoryAccount, NetworkCounters, User, port};
 use paceline_record::{CpuSource, Stage, Startup};
+use processes::Processes;
+pub use starting::ReadyCondition;
 use starting::StartingServer;
 use std::fs;
 use std::io;
@@ -29,8 +32,6 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How much of a launch's log is kept: its beginning, with the first error, and its end.
 const LOG_HEAD_BYTES: u64 = 64 * 1024;
 const LOG_TAIL_BYTES: u64 = 192 * 1024;
-/// How much of a log's end goes into a record.
-const RECORD_TAIL_BYTES: usize = 4 * 1024;
 /// Another process may take the port between the lab's check and the server's bind.
 const PORT_TRIES: u32 = 3;
 
@@ -68,22 +69,6 @@ pub struct LaunchSpec<'a> {
     pub cores: &'a [u32],
     /// The condition for ready.
     pub ready: ReadyCondition<'a>,
-}
-
-/// The condition under which a started process is ready.
-#[derive(Clone, Copy)]
-pub enum ReadyCondition<'a> {
-    /// Once it answers this correctly.
-    Answers(&'a WorkloadCase),
-    /// Once it answers a GET of this path with this status.
-    Responds {
-        /// The path, from `/`.
-        path: &'a str,
-        /// The status.
-        status: u16,
-    },
-    /// Once this returns true.
-    Succeeds(&'a dyn Fn() -> bool),
 }
 
 impl LaunchSpec<'_> {
@@ -142,13 +127,6 @@ enum Running {
     Here(Box<Processes>),
     /// On another one, by a connection.
     There(RemoteProcesses),
-}
-
-/// The processes of a launch on this machine.
-struct Processes {
-    shepherd: Shepherd,
-    log: Option<PathBuf>,
-    tree: ProcessTree,
 }
 
 impl Starter {
@@ -422,43 +400,4 @@ impl RunningServer {
             Running::There(processes) => processes.stop(),
         }
     }
-}
-
-impl Processes {
-    fn log_tail(&mut self) -> String {
-        if self.shepherd.ended().is_some() {
-            self.shepherd.settle();
-        }
-        self.log.as_deref().map(tail_of).unwrap_or_default()
-    }
-
-    fn stop(self) -> io::Result<CommandResult> {
-        let Self { shepherd, tree, .. } = self;
-        let gone = shepherd.stop();
-        // A shepherd that was killed could not do this.
-        tree.end();
-        gone
-    }
-
-    /// Stops it after an error; the fault gets the end of the log, which is complete then.
-    fn stop_spoiled(self, spoiled: LaunchError) -> LaunchError {
-        let log = self.log.clone();
-        // The fault at hand is the one to report.
-        let _ = self.stop();
-        match spoiled {
-            LaunchError::Fault { fault, .. } => {
-                LaunchError::Fault { fault, log_tail: log.as_deref().map(tail_of).unwrap_or_default() }
-            }
-            LaunchError::Interrupted => LaunchError::Interrupted,
-        }
-    }
-}
-
-/// The end of a log, from the beginning of a line where there is one.
-fn tail_of(path: &Path) -> String {
-    let tail = paceline_files::tail(path, RECORD_TAIL_BYTES as u64).unwrap_or_default();
-    let text = String::from_utf8_lossy(&tail);
-    let whole = tail.len() < RECORD_TAIL_BYTES;
-    let text = if whole { &*text } else { text.split_once('\n').map_or(&*text, |(_, rest)| rest) };
-    text.trim_end().to_owned()
 }
