@@ -57,7 +57,13 @@ fn a_round_measures_every_protocol_that_a_server_states() {
         let checks = &trial.validation.as_ref().unwrap().checks;
         let failed: Vec<_> = checks.iter().filter(|check| check.outcome == CheckOutcome::Fail).collect();
         assert!(failed.is_empty(), "{failed:?}");
-        for name in ["GET /hello", "WebSocket /ws", "POST /upload", "TLS"] {
+        let title = match trial.workload.as_str() {
+            "echo" => "WebSocket /ws",
+            "upload" => "POST /upload",
+            "sse" => "GET /sse",
+            _ => "GET /hello",
+        };
+        for name in [title, "TLS"] {
             let check = checks.iter().find(|check| check.name == name).unwrap();
             assert_eq!((check.outcome, check.detail.as_str()), (CheckOutcome::Pass, ""), "{name}");
         }
