@@ -1,4 +1,4 @@
-//! Experiments that take several runs: the capacity of a server, whether two servers differ, and why one is not faster.
+//! Experiments that take several runs: the capacity of a server, and whether two servers differ.
 //!
 //! This crate decides which load comes next and evaluates the results. It starts no process and reads no clock: the
 //! binary implements [`LoadRunner`] (with `paceline run` as a child process), and the tests implement it with a
@@ -21,9 +21,6 @@ mod objective;
 mod regression;
 mod rounds;
 mod rounds_text;
-mod why;
-mod why_steps;
-mod why_text;
 mod window_outcome;
 
 pub use capacity::{
@@ -60,6 +57,4 @@ pub use rounds::{
     CellComparison, MARGIN, MatchedCell, RoundComparison, RoundSide, RowPlace, compare_rounds, requested,
 };
 pub use rounds_text::rounds_markdown;
-pub use why::{NextStep, RequestCost, Why, WhyLoad, explain_why};
-pub use why_text::why_text;
 pub use window_outcome::WindowOutcome;

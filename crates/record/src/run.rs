@@ -1,12 +1,12 @@
 //! A run: one generator against one target, once. Units are in the names of the keys.
 //!
 //! The crate `run` fills it in; for another load generator, the lab does. Trials contain it, verdicts and gates judge
-//! it, reports show it. Its parts are in other files: blocks, phases, generator, server, target, expectations.
+//! it, reports show it. Its parts are in other files: blocks, phases, the generator, the target, expectations.
 
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, GateOutcome,
-    Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment, ServerSample,
-    ServerUse, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
+    Generator, Interval, Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target,
+    Throttling, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -57,9 +57,6 @@ pub struct Run {
     pub environment: Environment,
     /// CPU time, memory and quality figures of the generator.
     pub generator: Generator,
-    /// What the kernel of the generator's machine counted of lost and repeated packets; of one generator.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub kernel: Option<KernelCounts>,
     /// CPU time and memory of the server, if it runs on this machine and could be observed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerUse>,
@@ -67,15 +64,6 @@ pub struct Run {
     /// and its database, nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub behind_server: Vec<ServerUse>,
-    /// The server once a second, from before the first connection to the end of the run; at longer intervals in a long run.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub server_samples: Vec<ServerSample>,
-    /// Where the CPU time of the server went, if requested (`--profile`).
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub profile: Option<Profile>,
-    /// Why there is no profile although it was requested.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub profile_failure: Option<String>,
     /// All requests that were due in the window: their outcomes and their times.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
@@ -304,6 +292,59 @@ pub struct Pace {
     pub used: PaceKind,
     /// Time before a send is due at which a hybrid pace begins to poll, in nanoseconds.
     pub spin_before_ns: u64,
+}
+
+/// CPU time and memory of the server over the window, all of its processes together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerUse {
+    /// How its root processes were found; the others are their descendants.
+    pub found_by: FoundBy,
+    /// The first of its processes.
+    pub pid: u32,
+    /// Name of its first process.
+    pub name: String,
+    /// Processes when the window ended.
+    pub processes: u32,
+    /// Threads when the window ended.
+    pub threads: u32,
+    /// Cores that the first process may run on.
+    pub cores_allowed: u32,
+    /// CPU time over the window, in seconds.
+    pub cpu_s: f64,
+    /// CPU time per request that was sent in the window, in nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
+    pub utilization: f64,
+    /// CPU time of its busiest thread as a share of the window, 0 to 1. Missing if threads
+    /// that ended in the window used more CPU time: the CPU time of each of them is unknown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub busiest_thread_utilization: Option<f64>,
+    /// Resident memory when the window ended, in bytes.
+    pub rss_bytes: u64,
+    /// The cores that the first process may run on.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub cores: Vec<u32>,
+    /// Time runnable but not running, all threads, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run_delay_s: Option<f64>,
+    /// The same of the thread that waited most, as a share of the window, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub most_delayed_thread_share: Option<f64>,
+    /// What a CPU limit of the control group of its first process cost in the window, if it was reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttling: Option<Throttling>,
+}
+
+/// How the processes of a server were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// The process was given (`--pid`).
+    Pid,
+    /// They listen on the target's port.
+    Port,
+    /// They listen on a port to which the server has connections.
+    Connection,
 }
 
 /// Requests of the warm-up that were outstanding when the window opened. They are in no count of the window's cohort.

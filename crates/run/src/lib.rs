@@ -38,7 +38,7 @@ pub use events::PhaseEventWriter;
 pub use follow::{RowSettings, Rows, RunProgress, Sink, times};
 pub use health::Health;
 pub use inputs::{Inputs, MAX_BYTES};
-pub use outcome::{PhaseCallback, RunObservers};
+pub use outcome::RunObservers;
 pub use prepare::{Prepared, allowed_cores, read_trace};
 pub use replay::fuzz_log;
 pub use schedule::fuzz_schedule;

@@ -8,10 +8,9 @@ use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
     CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
-    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, KernelCounts, Lengths,
-    Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run,
-    ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation,
-    Verdict,
+    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit, LimitKind,
+    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse, Span,
+    Stage, StoredRows, Throttling, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -277,30 +276,6 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             let mut histogram = Histogram::new();
             histogram.record(3_010_000_000);
             run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
-        }),
-        VerdictName::MemoryGrowing => closed(|run| {
-            let start_ns = run.phases.window.start_ns;
-            let sample = |second: u64| ServerSample {
-                at_ns: start_ns + second * 1_000_000_000,
-                rss_bytes: 50_000_000 + second * 1_000_000,
-                ..ServerSample::default()
-            };
-            run.server_samples = (0..=10).map(sample).collect();
-        }),
-        VerdictName::SynRetransmits => closed(|run| {
-            run.kernel = Some(KernelCounts { syn_retransmits: 7, ..KernelCounts::default() });
-            let mut histogram = Histogram::new();
-            histogram.record(3_010_000_000);
-            run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
-        }),
-        VerdictName::Retransmits => closed(|run| {
-            run.connections.tcp = Some(TcpCounts { connections: 5, retransmits: 30, out_of_order: 0 });
-            if let Some(times) = &mut run.total.service_time_ns {
-                times.p99_9 = 230_000_000;
-            }
-        }),
-        VerdictName::MajorFaults => closed(|run| {
-            run.server = Some(ServerUse { major_faults: Some(1_000), ..fixture::server_use(2, 1.0) });
         }),
         VerdictName::CookiesDropped => closed(|run| run.connections.cookies_dropped = 7),
         VerdictName::GeneratorThrottled => closed(|run| run.generator.throttling = Some(throttled(90))),

@@ -16,7 +16,6 @@ mod judgements;
 mod lab;
 mod loaders;
 mod noise;
-mod observed;
 mod outputs;
 mod provision;
 mod reference;
