@@ -231,7 +231,7 @@ pub(crate) fn outstanding_max(run: &Run) -> f64 {
 /// The highest sustained offered rate, per second; none in a closed loop.
 pub(crate) fn offered_per_s_peak(run: &Run) -> Option<f64> {
     let segments = run.by_segment.as_deref().unwrap_or_default();
-    Some(segments.iter().filter_map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
+    Some(segments.iter().map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
 }
 
 /// A time in words: `2.53 ms`.

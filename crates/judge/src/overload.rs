@@ -50,7 +50,7 @@ pub(crate) fn is_saturated(run: &Run) -> bool {
 /// one by one.
 fn falls_behind(run: &Run) -> bool {
     is_judged(run)
-        && !run.loop_.has_several_rates()
+        && !has_rates(run)
         && match growth(run) {
             Some(growth) => is_overload(growth, run),
             None => falls_short_at_once(run),
@@ -61,6 +61,11 @@ fn is_judged(run: &Run) -> bool {
     // Requests that a lost loader did not send are missing from the counts, but not because of the server.
     let is_short = run.loaders.iter().any(|loader| loader.lost.is_some());
     is_open(run) && run.total.counts.scheduled > 0 && !is_short
+}
+
+/// Whether the schedule has several rates, each of which the server keeps up with or not.
+fn has_rates(run: &Run) -> bool {
+    matches!(run.loop_.shape, Some(Shape::Ramp { .. } | Shape::Steps { .. }))
 }
 
 pub(crate) fn saturated(run: &Run) -> Option<TypedVerdict> {
@@ -76,8 +81,8 @@ pub(crate) fn saturated(run: &Run) -> Option<TypedVerdict> {
         outstanding_growth_per_s: growth.map(|growth| growth.per_s),
         outstanding_growth_per_s_low: growth.map(|growth| growth.interval.low),
         outstanding_growth_per_s_high: growth.map(|growth| growth.interval.high),
-        kept_up_at_per_s: fell_behind.and_then(|(before, _)| before?.offered_per_s),
-        fell_behind_at_per_s: fell_behind.and_then(|(_, at)| at.offered_per_s),
+        kept_up_at_per_s: fell_behind.and_then(|(before, _)| Some(before?.offered_per_s)),
+        fell_behind_at_per_s: fell_behind.map(|(_, at)| at.offered_per_s),
         waited_for: bottleneck.name(),
         blame: if bottleneck == Bottleneck::Connections { Blame::User } else { Blame::Server },
         advice: bottleneck.advice(run, kept_up(run, fell_behind)),
@@ -111,7 +116,7 @@ impl Bottleneck {
         };
         if times.low_ns < MIN_GROWN * times.shortest_ns {
             Self::Connections
-        } else if times.low_ns < MAX_WIDE * times.median_ns && !run.loop_.has_several_rates() {
+        } else if times.low_ns < MAX_WIDE * times.median_ns && !has_rates(run) {
             Self::Unknown
         } else {
             Self::Server
@@ -193,7 +198,7 @@ fn hold_connections(run: &Run) -> bool {
 fn kept_up(run: &Run, fell_behind: Option<(Option<&Segment>, &Segment)>) -> f64 {
     let loop_ = &run.loop_;
     match (fell_behind, loop_.sessions_offered_per_s, loop_.offered_per_s) {
-        (Some((Some(before), _)), _, _) => before.offered_per_s.unwrap_or_default(),
+        (Some((Some(before), _)), _, _) => before.offered_per_s,
         (_, Some(sessions), Some(requests)) if requests > 0.0 => {
             run.rate_per_s.achieved * sessions / requests
         }
@@ -327,7 +332,7 @@ pub fn fell_short(run: &Run, least: f64) -> bool {
 
 /// The first segment in which the server fell behind, with the one before it.
 fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
-    let segments = run.by_segment.as_deref().filter(|_| is_judged(run) && run.loop_.has_several_rates())?;
+    let segments = run.by_segment.as_deref().filter(|_| is_judged(run) && has_rates(run))?;
     let most = outstanding_max(run);
     // Requests that waited for the generator may lie in another segment than its pause, and then wait for a connection.
     let stalled_ns = if generator::stall(run).is_some() { longest_stall_ns(run) } else { 0 };
@@ -363,11 +368,10 @@ fn fell_behind(
     let service = before.unwrap_or(segment).block.service_time_ns.as_ref();
     let service_s = service.map_or(0.0, |times| service_s(times, segment.length_s()));
     let pausing = scheduled * (pause_s / segment.length_s().max(1e-9)).min(1.0);
-    let offered_per_s = segment.offered_per_s.unwrap_or_default();
-    let in_service = (offered_per_s * service_s).ceil().min(most) + pausing.ceil();
+    let in_service = (segment.offered_per_s * service_s).ceil().min(most) + pausing.ceil();
     let lag_ns = segment.block.generator_lag_ns.as_ref().map_or(0, |lag| lag.max);
     let stalled_s = lag_ns.max(stalled_ns) as f64 / 1e9;
-    let by_generator = offered_per_s * stalled_s;
+    let by_generator = segment.offered_per_s * stalled_s;
     missing > in_service.max(by_generator) && missing > (1.0 - MIN_SEGMENT_ACHIEVED) * scheduled
 }
 
