@@ -32,7 +32,7 @@ impl CaseRequest<'_> {
     ///
     /// # Errors
     /// In words: a file cannot be written, or there is no such body.
-    pub fn flags(&self, bodies: &BodyFolder<'_>, validated: Option<&[u8]>) -> Result<Vec<String>, String> {
+    pub fn flags(&self, bodies: BodyFolder<'_>, validated: Option<&[u8]>) -> Result<Vec<String>, String> {
         let mut flags = FlagList::default();
         self.add_request(&mut flags, bodies)?;
         if let Some(certificate) = self.certificate {
@@ -50,7 +50,7 @@ impl CaseRequest<'_> {
         Ok(flags.0)
     }
 
-    fn add_request(&self, flags: &mut FlagList, bodies: &BodyFolder<'_>) -> Result<(), String> {
+    fn add_request(&self, flags: &mut FlagList, bodies: BodyFolder<'_>) -> Result<(), String> {
         let case = self.case;
         if case.protocol == WorkloadProtocol::Http && case.method != "GET" {
             flags.add("-X", case.method.clone());
@@ -68,7 +68,7 @@ impl CaseRequest<'_> {
     fn expect_response(
         &self,
         flags: &mut FlagList,
-        bodies: &BodyFolder<'_>,
+        bodies: BodyFolder<'_>,
         validated: Option<&[u8]>,
     ) -> Result<(), String> {
         flags.add("--expect-status", self.case.expect.status.to_string());
@@ -94,7 +94,7 @@ impl CaseRequest<'_> {
     }
 
     /// Without a flag, the answer of a WebSocket must equal the message.
-    fn expect_answer(&self, flags: &mut FlagList, bodies: &BodyFolder<'_>) -> Result<(), String> {
+    fn expect_answer(&self, flags: &mut FlagList, bodies: BodyFolder<'_>) -> Result<(), String> {
         let sent = self.case.body.as_ref().map(RequestBody::bytes).unwrap_or_default();
         match &self.case.expect.body {
             ExpectedBody::Exact(answer) if *answer != sent => {
@@ -144,15 +144,11 @@ impl FlagList {
 
 /// A folder for the bodies that a generator reads: expected ones, and those that it sends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BodyFolder<'a> {
-    pub folder: &'a Path,
-    /// A name that no other writer has.
-    pub writer: &'a str,
-}
+pub(crate) struct BodyFolder<'a>(pub &'a Path);
 
 impl BodyFolder<'_> {
     /// The value of `--body`: a text, or a file.
-    fn argument(&self, body: &RequestBody) -> Result<String, String> {
+    fn argument(self, body: &RequestBody) -> Result<String, String> {
         match body {
             RequestBody::Text(text) if !text.starts_with('@') => Ok(text.clone()),
             RequestBody::Text(_) | RequestBody::Filler(_) => {
@@ -161,20 +157,17 @@ impl BodyFolder<'_> {
         }
     }
 
-    /// Writes a body to a file named by its digest, so that equal ones share a file. It is completed under another name
-    /// first: other readers, including other rounds, always find the whole file, and a complete one is never rewritten.
+    /// Writes a body to a file named by its digest, so that equal ones share a file. Other readers, including other
+    /// rounds, always find the whole file, and a complete one is never rewritten.
     ///
     /// # Errors
     /// In words, with the file.
-    pub fn keep(&self, body: &[u8]) -> Result<PathBuf, String> {
-        let path = self.folder.join(hex(&Sha256::digest(body)[..8]));
+    pub fn keep(self, body: &[u8]) -> Result<PathBuf, String> {
+        let path = self.0.join(hex(&Sha256::digest(body)[..8]));
         if fs::read(&path).is_ok_and(|kept| kept == body) {
             return Ok(path);
         }
-        let unfinished = path.with_extension(self.writer);
-        let written = fs::create_dir_all(self.folder)
-            .and_then(|()| fs::write(&unfinished, body))
-            .and_then(|()| fs::rename(&unfinished, &path));
+        let written = fs::create_dir_all(self.0).and_then(|()| paceline_files::replace(&path, body));
         written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         Ok(path)
     }
@@ -193,9 +186,9 @@ mod tests {
         let workload = Workload::read(&tree.path("workloads/some.toml")).unwrap();
         let address = "127.0.0.1:20000".parse().unwrap();
         let request = CaseRequest { case: &workload.cases[0], address, certificate };
-        let bodies = BodyFolder { folder: &tree.path("bodies"), writer: "test" };
-        let flags = request.flags(&bodies, Some(b"validated")).unwrap().join(" ");
-        let flags = flags.replace(&tree.path("bodies").display().to_string(), "BODIES");
+        let bodies = tree.path("bodies");
+        let flags = request.flags(BodyFolder(&bodies), Some(b"validated")).unwrap().join(" ");
+        let flags = flags.replace(&bodies.display().to_string(), "BODIES");
         format!(
             "{} {}",
             request.url(),
@@ -245,15 +238,15 @@ mod tests {
         use std::os::unix::fs::MetadataExt as _;
         let folder = tempfile::tempdir().unwrap();
         let file = |path: &Path| fs::metadata(path).map(|about| (about.ino(), about.mtime_nsec())).unwrap();
-        let keep = |writer| BodyFolder { folder: folder.path(), writer }.keep(b"Hello World\n");
-        let path = keep("first").unwrap();
+        let keep = || BodyFolder(folder.path()).keep(b"Hello World\n");
+        let path = keep().unwrap();
         let first = file(&path);
-        assert_eq!(keep("second").as_ref(), Ok(&path));
+        assert_eq!(keep().as_ref(), Ok(&path));
         assert_eq!(file(&path), first, "it was written again");
         // A file truncated by a crash is replaced by a new file, so that a reader of the old one is not disturbed.
         fs::write(&path, b"Hello").unwrap();
         let mut reader = fs::File::open(&path).unwrap();
-        keep("third").unwrap();
+        keep().unwrap();
         let mut half = String::new();
         std::io::Read::read_to_string(&mut reader, &mut half).unwrap();
         let whole = fs::read(&path).unwrap();

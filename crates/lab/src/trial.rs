@@ -162,12 +162,10 @@ fn job(
     };
     let certificate = cell.load.uses_tls().then_some(following.certificate);
     let request = CaseRequest { case: &cell.case, address, certificate };
-    // The launch's name is unique: no other process writes to its unfinished files.
-    let bodies = BodyFolder { folder: following.bodies, writer: &trial.launch };
     let body = validated.bodies.get(&cell.case.address).map(Vec::as_slice);
     Ok(Assignment {
         url: request.url(),
-        request: request.flags(&bodies, body).map_err(fault)?,
+        request: request.flags(BodyFolder(following.bodies), body).map_err(fault)?,
         load: trial.load.clone(),
         limit: cell.load.limit(),
         threads: threads(following, trial.load.connections),

@@ -9,10 +9,9 @@ use crate::case_request::{BodyFolder, CaseRequest};
 use crate::deployment::Deployment;
 use crate::launch::LaunchError;
 use paceline_catalogue::{Cell, WorkloadCase, toml_text};
-use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder, TrackingMethod};
-use paceline_host::{InheritedVariables, Interrupt};
+use paceline_host::Interrupt;
+use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder};
 use paceline_record::{Phase, Route, Second, Stage, WarmUp, WorkloadProtocol};
-use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -93,16 +92,16 @@ impl Warmer<'_> {
 
     /// The URL, and the flags of what is sent.
     fn target(&self, address: SocketAddr, cases: &[&WorkloadCase]) -> Result<Vec<String>, LaunchError> {
-        let bodies = BodyFolder { folder: self.folder, writer: "warm-up" };
+        let bodies = BodyFolder(self.folder);
         match cases {
             [case, ..] if case.protocol != WorkloadProtocol::Http => {
                 let request = CaseRequest { case, address, certificate: None };
-                let flags = request.flags(&bodies, None).map_err(fault)?;
+                let flags = request.flags(bodies, None).map_err(fault)?;
                 Ok([vec![request.url()], flags].concat())
             }
             _ => {
                 let mix = self.folder.join("warm-up.toml");
-                let text = mix_of(cases, &bodies).map_err(fault)?;
+                let text = mix_of(cases, bodies).map_err(fault)?;
                 fs::write(&mix, text)
                     .map_err(|error| fault(format!("cannot write {}: {error}", mix.display())))?;
                 let url = format!("http://{address}/");
@@ -122,26 +121,12 @@ impl Warmer<'_> {
         say("-t", (self.cores.len().max(1) as u32).min(connections).to_string());
         say("--ndjson", rows.display().to_string());
         say("--format", "json".to_owned());
-        ShepherdOrder {
-            command,
-            folder: self.folder.to_owned(),
-            env: BTreeMap::new(),
-            inherits: InheritedVariables::All,
-            pass_env: Vec::new(),
-            cores: self.cores.to_vec(),
-            output: CommandOutput::Files {
-                stdout: self.folder.join("warm-up.json"),
-                stderr: self.folder.join("warm-up.err"),
-            },
-            groups: Vec::new(),
-            guard: TrackingMethod::Subreaper,
-            stop_limit_ms: STOP_LIMIT.as_millis() as u64,
-            user: None,
-            view: None,
-            inherit: None,
-            restore: Vec::new(),
-            restore_note: None,
-        }
+        let output = CommandOutput::Files {
+            stdout: self.folder.join("warm-up.json"),
+            stderr: self.folder.join("warm-up.err"),
+        };
+        let plain = ShepherdOrder::plain(command, self.folder.to_owned(), STOP_LIMIT);
+        ShepherdOrder { cores: self.cores.to_vec(), output, ..plain }
     }
 }
 
@@ -164,7 +149,7 @@ fn cases(cells: &[Cell]) -> Vec<&WorkloadCase> {
 }
 
 /// The requests as a file for `--mix`, taken literally: a path is not a template.
-fn mix_of(cases: &[&WorkloadCase], bodies: &BodyFolder<'_>) -> Result<String, String> {
+fn mix_of(cases: &[&WorkloadCase], bodies: BodyFolder<'_>) -> Result<String, String> {
     let request = |case: &&WorkloadCase| -> Result<String, String> {
         let body = match &case.body {
             Some(body) => {
@@ -220,8 +205,7 @@ mod tests {
         let tree = paceline_catalogue::fixture::TestTree::with(&["go-server"]);
         let catalogue = tree.catalogue();
         let cases: Vec<&WorkloadCase> = catalogue.workloads.iter().flat_map(|w| &w.cases).collect();
-        let bodies = BodyFolder { folder: &tree.path("bodies"), writer: "test" };
-        let text = mix_of(&cases, &bodies).unwrap();
+        let text = mix_of(&cases, BodyFolder(&tree.path("bodies"))).unwrap();
         let read = paceline_catalogue::RequestFile::from_text(Path::new("mix.toml"), &text);
         assert_eq!(read.unwrap_or_else(|error| panic!("{error}: {text}")).requests.len(), 3);
     }

@@ -12,6 +12,7 @@ use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A command to start and to watch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +53,30 @@ pub struct ShepherdOrder {
     /// is to be written back, or a file that is only needed while the command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore_note: Option<PathBuf>,
+}
+
+impl ShepherdOrder {
+    /// A command of the lab itself: as its user, with its variables, and on its cores. Its processes are held by a
+    /// subreaper, which disturbs one well-behaved process least.
+    pub fn plain(command: Vec<String>, folder: PathBuf, stop_limit: Duration) -> Self {
+        Self {
+            command,
+            folder,
+            env: BTreeMap::new(),
+            inherits: InheritedVariables::All,
+            pass_env: Vec::new(),
+            cores: Vec::new(),
+            output: CommandOutput::Inherit,
+            groups: Vec::new(),
+            guard: TrackingMethod::Subreaper,
+            stop_limit_ms: stop_limit.as_millis() as u64,
+            user: None,
+            view: None,
+            inherit: None,
+            restore: Vec::new(),
+            restore_note: None,
+        }
+    }
 }
 
 /// The file system as a command sees it.

@@ -287,28 +287,15 @@ fn remove_groups(order: &ShepherdOrder) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shepherd::TrackingMethod;
 
     /// An order that restores `4096` in each of the files, noted in `note`.
     fn order(files: &[std::path::PathBuf], note: &std::path::Path) -> ShepherdOrder {
         let put_back =
             |path: &std::path::PathBuf| Restore { path: path.clone(), value: "4096".into(), instead: None };
         ShepherdOrder {
-            command: Vec::new(),
-            folder: "/".into(),
-            env: Default::default(),
-            inherits: Default::default(),
-            pass_env: Vec::new(),
-            cores: Vec::new(),
-            output: CommandOutput::Inherit,
-            groups: Vec::new(),
-            guard: TrackingMethod::Subreaper,
-            stop_limit_ms: 0,
-            user: None,
-            view: None,
-            inherit: None,
             restore: files.iter().map(put_back).collect(),
             restore_note: Some(note.to_owned()),
+            ..ShepherdOrder::plain(Vec::new(), "/".into(), Duration::ZERO)
         }
     }
 

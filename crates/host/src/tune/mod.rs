@@ -7,23 +7,22 @@
 
 mod wanted_settings;
 
-use crate::shepherd::{
-    CommandOutput, Restore, Shepherd, ShepherdOrder, TrackingMethod, put_setting, setting,
-};
-use crate::system;
+use crate::shepherd::{Restore, Shepherd, ShepherdOrder, put_setting, setting};
+use crate::{InheritedVariables, system};
 use paceline_record::Tuned;
 use rustix::fs::OFlags;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use wanted_settings::WantedSetting;
 pub use wanted_settings::network_settings;
 
 /// Open files a round may need: the limit of source 002.
 const MIN_OPEN_FILES: u64 = 65_535;
 /// Time limit for the shepherd's command, which does no work, to end.
-const STOP_LIMIT_MS: u64 = 1_000;
+const STOP_LIMIT: Duration = Duration::from_secs(1);
 /// Largest note that is read: ten times the size of all settings of a machine with 100 governors.
 const NOTE_MAX_BYTES: u64 = 256 * 1024;
 /// The longest value of a setting: a few numbers.
@@ -97,23 +96,13 @@ impl Tuning {
 
     /// An order for a shepherd with an idle command, which restores the files when it ends.
     fn order(&self) -> ShepherdOrder {
+        let command = ["sleep", "infinity"].map(str::to_owned).into();
         ShepherdOrder {
-            command: ["sleep", "infinity"].map(str::to_owned).into(),
-            folder: "/".into(),
-            env: Default::default(),
-            inherits: Default::default(),
-            pass_env: Vec::new(),
-            cores: Vec::new(),
-            output: CommandOutput::Inherit,
-            groups: Vec::new(),
-            // Inside a user namespace the machine's settings could not be written.
-            guard: TrackingMethod::Subreaper,
-            stop_limit_ms: STOP_LIMIT_MS,
-            user: None,
-            view: None,
-            inherit: None,
+            inherits: InheritedVariables::Running,
             restore: self.changed.clone(),
             restore_note: self.earlier.is_empty().then(|| self.note.clone()),
+            // Inside a user namespace, which a subreaper does not make, the machine's settings could not be written.
+            ..ShepherdOrder::plain(command, "/".into(), STOP_LIMIT)
         }
     }
 

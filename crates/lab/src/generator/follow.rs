@@ -13,9 +13,9 @@ use crate::balancer::BalancerTotals;
 use crate::deployment::{Deployment, RolePlace};
 use crate::fleet::LoaderHosts;
 use crate::launch::LaunchError;
-use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
+use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder};
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, InheritedVariables, Interrupt, NetworkCounters, system};
+use paceline_host::{CoreTicks, Interrupt, NetworkCounters, system};
 use paceline_record::{NetworkUse, Phase, Sample, Stage};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -141,22 +141,11 @@ pub fn follow(
 fn order(argv: &[String], events: i32, following: &FollowOptions<'_>) -> ShepherdOrder {
     let file = |name: &str| -> PathBuf { following.folder.join(name) };
     ShepherdOrder {
-        command: argv.to_vec(),
-        folder: following.folder.to_owned(),
         env: following.loaders.map(|loaders| loaders.environment.clone()).unwrap_or_default(),
-        inherits: InheritedVariables::All,
-        pass_env: Vec::new(),
         cores: following.cores.to_vec(),
         output: CommandOutput::Files { stdout: file("stdout"), stderr: file("stderr") },
-        groups: Vec::new(),
-        // One well-behaved process: the plain fence disturbs it least.
-        guard: TrackingMethod::Subreaper,
-        stop_limit_ms: STOP_LIMIT.as_millis() as u64,
-        user: None,
-        view: None,
         inherit: Some(events),
-        restore: Vec::new(),
-        restore_note: None,
+        ..ShepherdOrder::plain(argv.to_vec(), following.folder.to_owned(), STOP_LIMIT)
     }
 }
 

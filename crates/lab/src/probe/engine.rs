@@ -5,11 +5,10 @@
 
 use super::{ProbeDeadline, ProbeError};
 use crate::case_request::{BodyFolder, CaseRequest};
-use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
-use paceline_host::{InheritedVariables, Interrupt};
+use paceline_host::Interrupt;
+use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder};
 use paceline_record::{Run, read_run};
 use paceline_stats::counted;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,10 +50,8 @@ impl EngineProbe<'_> {
         limit: Duration,
     ) -> Result<Option<String>, ProbeError> {
         static CHECKS: AtomicU64 = AtomicU64::new(0);
-        let number = format!("check-{}", CHECKS.fetch_add(1, Ordering::Relaxed));
-        let folder = self.scratch.join(&number);
-        let bodies = BodyFolder { folder: &folder.join("bodies"), writer: &number };
-        let flags = match request.flags(&bodies, validated) {
+        let folder = self.scratch.join(format!("check-{}", CHECKS.fetch_add(1, Ordering::Relaxed)));
+        let flags = match request.flags(BodyFolder(&folder.join("bodies")), validated) {
             Ok(flags) => flags,
             Err(problem) => return Ok(Some(problem)),
         };
@@ -104,23 +101,9 @@ impl EngineProbe<'_> {
         let failed = |error: std::io::Error| ProbeError::Generator(error.to_string());
         fs::create_dir_all(folder).map_err(failed)?;
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
-        let order = ShepherdOrder {
-            command,
-            folder: folder.to_owned(),
-            env: BTreeMap::new(),
-            inherits: InheritedVariables::All,
-            pass_env: Vec::new(),
-            cores: Vec::new(),
-            output: CommandOutput::Files { stdout: stdout.clone(), stderr: stderr.clone() },
-            groups: Vec::new(),
-            guard: TrackingMethod::Subreaper,
-            stop_limit_ms: STOP_LIMIT.as_millis() as u64,
-            user: None,
-            view: None,
-            inherit: None,
-            restore: Vec::new(),
-            restore_note: None,
-        };
+        let output = CommandOutput::Files { stdout: stdout.clone(), stderr: stderr.clone() };
+        let plain = ShepherdOrder::plain(command, folder.to_owned(), STOP_LIMIT);
+        let order = ShepherdOrder { output, ..plain };
         let mut generator = Shepherd::start(self.shepherd, &order).map_err(failed)?;
         let ended = loop {
             if let Some(ended) = generator.wait_ended(LOOK_EVERY) {
