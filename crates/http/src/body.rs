@@ -101,12 +101,11 @@ impl GeneratedBody {
 
     /// A body of this length, in pieces that `push` frames, and with `last` after them.
     pub(crate) fn framed(length: u64, size: NonZeroU32, push: fn(&mut Vec<u8>, &[u8]), last: &[u8]) -> Self {
-        let content = |bytes: u32| PATTERN.iter().copied().cycle().take(bytes as usize).collect::<Vec<u8>>();
         let (whole, rest) = (length / u64::from(size.get()), (length % u64::from(size.get())) as u32);
         let (mut frame, mut end) = (Vec::new(), Vec::new());
-        push(&mut frame, &content(size.get()));
+        push(&mut frame, &generated_bytes(size.get() as usize));
         if rest > 0 {
-            push(&mut end, &content(rest));
+            push(&mut end, &generated_bytes(rest as usize));
         }
         end.extend_from_slice(last);
         // Small frames are sent many at a time.
