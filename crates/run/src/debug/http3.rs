@@ -1,6 +1,6 @@
 //! HTTP/3 read from the bytes of QUIC's streams: exchanges, and the frames by name (RFC 9114 §7).
 
-use crate::exchange::Message;
+use crate::exchange::{Message, exchanges};
 use paceline_engine::{Direction, TapEvent, TapEventKind};
 use paceline_http::h2::DecodedFields;
 use paceline_http::h3::{
@@ -33,36 +33,22 @@ struct ControlStream {
 
 /// The exchanges over HTTP/3 connections, of which each carries one at a time.
 pub(super) fn over_http3(events: &[TapEvent]) -> Vec<Message> {
-    let mut exchanges = Vec::new();
-    let mut connection = Connection::default();
-    let mut current = Message::default();
-    for TapEvent { at, kind } in events {
-        if *kind == TapEventKind::Connecting {
-            connection = Connection::default();
-            if current.sent.is_some() {
-                exchanges.push(std::mem::take(&mut current));
-            }
+    exchanges(events, |connection: &mut Connection, TapEvent { at, kind }, current, others| match kind {
+        TapEventKind::Stream { direction, id, bytes } if id % 4 != REQUEST_STREAM => {
+            connection.control(mark(*direction), *id, bytes, current);
         }
-        current.note(*at, kind);
-        match kind {
-            TapEventKind::Stream { direction, id, bytes } if id % 4 != REQUEST_STREAM => {
-                connection.control(mark(*direction), *id, bytes, &mut current);
-            }
-            TapEventKind::Stream { direction: Direction::Sent, id, bytes } => {
-                connection.sent(*id, bytes, *at, &mut current, &mut exchanges);
-            }
-            TapEventKind::Stream { direction: Direction::Received, id, bytes } => {
-                connection.received(*id, bytes, *at, &mut current);
-            }
-            TapEventKind::StreamEnded { id } if connection.stream == Some(*id) => {
-                current.first_byte.get_or_insert(*at);
-                current.complete.get_or_insert(*at);
-            }
-            _ => {}
+        TapEventKind::Stream { direction: Direction::Sent, id, bytes } => {
+            connection.sent(*id, bytes, *at, current, others);
         }
-    }
-    exchanges.extend(current.sent.is_some().then_some(current));
-    exchanges
+        TapEventKind::Stream { direction: Direction::Received, id, bytes } => {
+            connection.received(*id, bytes, *at, current);
+        }
+        TapEventKind::StreamEnded { id } if connection.stream == Some(*id) => {
+            current.first_byte.get_or_insert(*at);
+            current.complete.get_or_insert(*at);
+        }
+        _ => {}
+    })
 }
 
 impl Connection {

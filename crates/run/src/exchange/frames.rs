@@ -1,6 +1,6 @@
 //! HTTP/2 read from the bytes of connections: exchanges, and the frames by name (RFC 9113 §6).
 
-use super::message::Message;
+use super::message::{Message, exchanges};
 use paceline_engine::{TapEvent, TapEventKind};
 use paceline_http::h2::{
     BlockCache, CLIENT_PREFACE, DecodedFields, FieldDecoder, FrameEvent, FrameReader, HpackDecoder,
@@ -24,25 +24,11 @@ struct Connection {
 
 /// The exchanges over HTTP/2 connections, of which each carries one at a time.
 pub(crate) fn over_http2(events: &[TapEvent]) -> Vec<Message> {
-    let mut exchanges = Vec::new();
-    let mut connection = Connection::default();
-    let mut current = Message::default();
-    for TapEvent { at, kind } in events {
-        if *kind == TapEventKind::Connecting {
-            connection = Connection::default();
-            if current.sent.is_some() {
-                exchanges.push(std::mem::take(&mut current));
-            }
-        }
-        current.note(*at, kind);
-        match kind {
-            TapEventKind::Sent(bytes) => connection.sent(bytes, *at, &mut current, &mut exchanges),
-            TapEventKind::Received(bytes) => connection.received(bytes, *at, &mut current),
-            _ => {}
-        }
-    }
-    exchanges.extend(current.sent.is_some().then_some(current));
-    exchanges
+    exchanges(events, |connection: &mut Connection, TapEvent { at, kind }, current, others| match kind {
+        TapEventKind::Sent(bytes) => connection.sent(bytes, *at, current, others),
+        TapEventKind::Received(bytes) => connection.received(bytes, *at, current),
+        _ => {}
+    })
 }
 
 impl Connection {

@@ -40,6 +40,27 @@ pub(crate) struct Message {
     pub complete: Option<Nanos>,
 }
 
+/// The exchanges of connections that carry one at a time. `read` reads an event on the state of a connection, into the
+/// current exchange; it moves that to the others when a request begins another one.
+pub(crate) fn exchanges<C: Default>(
+    events: &[TapEvent],
+    mut read: impl FnMut(&mut C, &TapEvent, &mut Message, &mut Vec<Message>),
+) -> Vec<Message> {
+    let (mut others, mut connection, mut current) = (Vec::new(), C::default(), Message::default());
+    for event in events {
+        if event.kind == TapEventKind::Connecting {
+            connection = C::default();
+            if current.sent.is_some() {
+                others.push(std::mem::take(&mut current));
+            }
+        }
+        current.note(event.at, &event.kind);
+        read(&mut connection, event, &mut current, &mut others);
+    }
+    others.extend(current.sent.is_some().then_some(current));
+    others
+}
+
 impl Message {
     /// The status of gRPC, in the trailers or, in a response without a body, in the head.
     pub fn grpc_status(&self) -> Option<GrpcCode> {

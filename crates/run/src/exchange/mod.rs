@@ -6,4 +6,4 @@ mod frames;
 mod message;
 
 pub(crate) use frames::over_http2;
-pub(crate) use message::{Message, over_http1};
+pub(crate) use message::{Message, exchanges, over_http1};
