@@ -26,7 +26,8 @@ const texts = [];
 while (wanted.length > 0) {
   const name = wanted.pop();
   const folder = join("node_modules", name);
-  if (seen.has(name) || !existsSync(folder)) continue;
+  if (seen.has(name)) continue;
+  if (!existsSync(folder)) throw new Error(`${folder} is missing: run npm ci before npm run build`);
   seen.add(name);
   const about = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   // Svelte's own dependencies are needed only by its compiler.

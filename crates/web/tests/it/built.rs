@@ -51,6 +51,19 @@ fn built_files_match_the_sources() {
 }
 
 #[test]
+fn the_licences_of_the_bundle_have_their_texts() {
+    let texts = std::fs::read_to_string(root().join("ui/dist/licenses.txt")).unwrap();
+    let texts: Vec<&str> = texts.split("\n---\n").collect();
+    for name in ["svelte", "@observablehq/plot", "d3"] {
+        let text = texts.iter().find(|text| text.trim_start().starts_with(&format!("{name} ")));
+        assert!(
+            text.is_some_and(|text| text.len() > 500),
+            "ui/dist/licenses.txt lacks the licence of {name}"
+        );
+    }
+}
+
+#[test]
 fn the_bundle_is_at_most_250_kb_compressed() {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     for name in ["index.html", "app.js", "plot.js", "app.css"] {
