@@ -77,10 +77,6 @@ impl Terms {
                 let (value_of, unit) = self.observed(server, load, what)?;
                 Some(format!("{}{unit}", value(value_of)))
             }
-            ["redispatched", end] => Some(whole(extreme(self.redispatched(), end)?)),
-            ["first-load", servers, end] => {
-                Some(format!("{:.2}", extreme(self.first_loads(servers).into_iter(), end)?))
-            }
             ["ratio", above @ .., "/", server, workload, load, metric] => {
                 ratio(&self.figure_or_observed(above)?, &self.figure(&[server, workload, load, metric])?.1)
             }
@@ -131,29 +127,6 @@ impl Terms {
             unit => format!(" {unit}"),
         };
         Some((observed.value, unit))
-    }
-
-    fn redispatched(&self) -> impl Iterator<Item = f64> {
-        let faults =
-            self.trials.iter().filter_map(|trial| trial.balancing.as_ref()).filter(|b| b.fault.is_some());
-        faults.filter_map(|balancing| Some(balancing.counts.as_ref()?.redispatches? as f64))
-    }
-
-    /// The rate of the first load of each launch, as a share of the best of its cell.
-    fn first_loads(&self, servers: &str) -> Vec<f64> {
-        let rate = |trial: &Trial| trial.usable_run().map(|run| run.rate_per_s.achieved);
-        let mut launches: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
-        let mut best: BTreeMap<[&str; 4], f64> = BTreeMap::new();
-        for trial in self.trials.iter().filter(|trial| trial.server.id.starts_with(servers)) {
-            let Some(rate) = rate(trial) else { continue };
-            launches.entry(&trial.launch).or_default().push(trial);
-            let best = best.entry(cell(trial)).or_default();
-            *best = best.max(rate);
-        }
-        let first = launches
-            .values()
-            .filter_map(|trials| trials.iter().min_by_key(|trial| (&trial.sitting, trial.order)).copied());
-        first.filter_map(|trial| Some(rate(trial)? / best[&cell(trial)])).collect()
     }
 
     /// Rows of a table, with the metrics of these keys as columns.
@@ -242,10 +215,6 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn whole(number: f64) -> String {
-    paceline_report::whole(number)
-}
-
 fn rank(row: &Row) -> String {
     match (row.rank, row.rank_worst) {
         (Some(best), Some(worst)) if best == worst => best.to_string(),
@@ -279,18 +248,6 @@ fn joined(names: &[&str]) -> String {
             format!("{a}, {b}, {c} and {} others (tied)", rest.len() + 1)
         }
         [rest @ .., last] => format!("{} and {last} (tied)", rest.join(", ")),
-    }
-}
-
-fn cell(trial: &Trial) -> [&str; 4] {
-    [&trial.server.id, &trial.workload, &trial.load.name, &trial.form]
-}
-
-fn extreme(values: impl Iterator<Item = f64>, end: &str) -> Option<f64> {
-    match end {
-        "min" => values.min_by(f64::total_cmp),
-        "max" => values.max_by(f64::total_cmp),
-        _ => None,
     }
 }
 
