@@ -42,6 +42,8 @@ pub struct Catalogue {
 pub struct BrokenEntry {
     /// Its id or name.
     pub id: String,
+    /// Its file or folder.
+    pub path: PathBuf,
     /// Why.
     pub error: CatalogueError,
 }
@@ -69,25 +71,76 @@ impl Catalogue {
         };
         catalogue.read_workloads()?;
         catalogue.read_databases()?;
-        catalogue.read_servers()?;
+        catalogue.read_servers_in(&catalogue.folders.servers_dir.clone())?;
         catalogue.read_balancers()?;
+        catalogue.sort();
         Ok(catalogue)
     }
 
+    fn sort(&mut self) {
+        self.servers.sort_by(|a, b| a.id.cmp(&b.id));
+        self.workloads.sort_by(|a, b| a.name.cmp(&b.name));
+        self.balancers.sort_by(|a, b| a.id.cmp(&b.id));
+        self.databases.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+
     fn read_workloads(&mut self) -> Result<(), CatalogueError> {
-        for path in toml_files(&self.folders.workloads_dir)? {
+        for folder in self.folders.with_installed(&self.folders.workloads_dir, "workloads") {
+            self.read_workloads_in(&folder)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the workloads of a folder; a name that is already known is skipped.
+    fn read_workloads_in(&mut self, folder: &Path) -> Result<(), CatalogueError> {
+        for path in toml_files(folder)? {
+            let id = stem(&path);
+            if self.workload(&id).is_some() || self.broken_workload(&id).is_some() {
+                continue;
+            }
             match Workload::read(&path) {
                 Ok(workload) => self.workloads.push(Arc::new(workload)),
-                Err(error) => self.broken_workloads.push(BrokenEntry { id: stem(&path), error }),
+                Err(error) => self.broken_workloads.push(BrokenEntry { id, path, error }),
             }
         }
         Ok(())
     }
 
-    fn read_servers(&mut self) -> Result<(), CatalogueError> {
-        for folder in entries(&self.folders.servers_dir)? {
+    /// Adds the server in `folder`, which may be anywhere, with the workloads in its own folder `workloads`; then the
+    /// servers of the installation. It replaces what has the same name. Returns the server.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Document`] and [`CatalogueError::File`] for its manifest and workloads.
+    pub fn add_server(&mut self, folder: &Path) -> Result<Arc<Manifest>, CatalogueError> {
+        let error = |source| CatalogueError::File { action: "find", path: folder.into(), source };
+        let folder = std::fs::canonicalize(folder).map_err(error)?;
+        let workloads = folder.join("workloads");
+        if workloads.is_dir() {
+            for path in toml_files(&workloads)? {
+                let workload = Workload::read(&path)?;
+                self.workloads.retain(|known| known.name != workload.name);
+                self.broken_workloads.retain(|known| known.id != workload.name);
+                self.workloads.push(Arc::new(workload));
+            }
+        }
+        let server = Arc::new(self.with_known_workloads(Manifest::read(&folder)?)?);
+        for folder in self.folders.with_installed(&self.folders.servers_dir, "servers").into_iter().skip(1) {
+            self.read_servers_in(&folder)?;
+        }
+        self.servers.retain(|known| known.id != server.id);
+        self.broken_servers.retain(|known| known.id != server.id);
+        self.servers.push(Arc::clone(&server));
+        self.sort();
+        Ok(server)
+    }
+
+    /// Reads the servers of a folder; an id that is already known is skipped.
+    fn read_servers_in(&mut self, folder: &Path) -> Result<(), CatalogueError> {
+        for folder in entries(folder)? {
             let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            if id.starts_with('.') || !folder.is_dir() {
+            let is_known =
+                self.servers.iter().any(|server| server.id == id) || self.broken_server(&id).is_some();
+            if id.starts_with('.') || !folder.is_dir() || is_known {
                 continue;
             }
             if !folder.join(MANIFEST_FILE).exists() {
@@ -96,7 +149,7 @@ impl Catalogue {
             }
             match Manifest::read(&folder).and_then(|manifest| self.with_known_workloads(manifest)) {
                 Ok(manifest) => self.servers.push(Arc::new(manifest)),
-                Err(error) => self.broken_servers.push(BrokenEntry { id, error }),
+                Err(error) => self.broken_servers.push(BrokenEntry { id, path: folder, error }),
             }
         }
         Ok(())
@@ -104,16 +157,16 @@ impl Catalogue {
 
     /// As [`Catalogue::read_balancers`].
     fn read_databases(&mut self) -> Result<(), CatalogueError> {
-        if !self.folders.databases_dir.is_dir() {
-            return Ok(());
-        }
-        for folder in entries(&self.folders.databases_dir)? {
-            if !folder.join(DATABASE_FILE).exists() {
+        for folder in self.optional_folders(&self.folders.databases_dir, "databases")? {
+            let id = stem(&folder);
+            let is_known = self.databases.iter().any(|known| known.id == id)
+                || self.broken_databases.iter().any(|known| known.id == id);
+            if is_known || !folder.join(DATABASE_FILE).exists() {
                 continue;
             }
             match Database::read(&folder) {
                 Ok(database) => self.databases.push(Arc::new(database)),
-                Err(error) => self.broken_databases.push(BrokenEntry { id: stem(&folder), error }),
+                Err(error) => self.broken_databases.push(BrokenEntry { id, path: folder, error }),
             }
         }
         Ok(())
@@ -128,7 +181,7 @@ impl Catalogue {
             return Ok(Arc::clone(database));
         }
         if let Some(broken) = self.broken_databases.iter().find(|broken| broken.id == id) {
-            return Database::read(&self.folders.databases_dir.join(&broken.id)).map(Arc::new);
+            return Database::read(&broken.path).map(Arc::new);
         }
         let ids = self.databases.iter().map(|database| database.id.as_str());
         Err(CatalogueError::Unknown {
@@ -140,19 +193,26 @@ impl Catalogue {
 
     /// A folder with a manifest is a balancer; a tree without such folders has none.
     fn read_balancers(&mut self) -> Result<(), CatalogueError> {
-        if !self.folders.balancers_dir.is_dir() {
-            return Ok(());
-        }
-        for folder in entries(&self.folders.balancers_dir)? {
-            if !folder.join(BALANCER_FILE).exists() {
+        for folder in self.optional_folders(&self.folders.balancers_dir, "balancers")? {
+            let id = stem(&folder);
+            let is_known = self.balancers.iter().any(|known| known.id == id)
+                || self.broken_balancers.iter().any(|known| known.id == id);
+            if is_known || !folder.join(BALANCER_FILE).exists() {
                 continue;
             }
             match Balancer::read(&folder) {
                 Ok(balancer) => self.balancers.push(Arc::new(balancer)),
-                Err(error) => self.broken_balancers.push(BrokenEntry { id: stem(&folder), error }),
+                Err(error) => self.broken_balancers.push(BrokenEntry { id, path: folder, error }),
             }
         }
         Ok(())
+    }
+
+    /// The folders in a folder of this tree, which need not exist, then those in the installation's.
+    fn optional_folders(&self, own: &Path, name: &str) -> Result<Vec<PathBuf>, CatalogueError> {
+        let folders = self.folders.with_installed(own, name);
+        let listed = folders.iter().filter(|folder| folder.is_dir()).map(|folder| entries(folder));
+        Ok(listed.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// The balancer of that id.
@@ -164,7 +224,7 @@ impl Catalogue {
             return Ok(Arc::clone(balancer));
         }
         if let Some(broken) = self.broken_balancers.iter().find(|broken| broken.id == id) {
-            return Balancer::read(&self.folders.balancers_dir.join(&broken.id)).map(Arc::new);
+            return Balancer::read(&broken.path).map(Arc::new);
         }
         let ids = self.balancers.iter().map(|balancer| balancer.id.as_str());
         Err(CatalogueError::Unknown {
@@ -197,7 +257,7 @@ impl Catalogue {
         }
         if let Some(broken) = self.broken_server(id) {
             // Read again to return an owned error: the kept one stays where it is.
-            return Manifest::read(&self.folders.servers_dir.join(&broken.id))
+            return Manifest::read(&broken.path)
                 .and_then(|manifest| self.with_known_workloads(manifest))
                 .map(Arc::new);
         }
@@ -253,11 +313,13 @@ impl Catalogue {
     /// # Errors
     /// [`CatalogueError::Unknown`] with the nearest plan; otherwise as [`Plan::read`].
     pub fn plan(&self, name: &str) -> Result<Plan, CatalogueError> {
-        let named = self.folders.plans_dir.join(format!("{name}.toml"));
+        let plans_dirs = self.folders.with_installed(&self.folders.plans_dir, "plans");
+        let named =
+            plans_dirs.iter().map(|folder| folder.join(format!("{name}.toml"))).find(|file| file.exists());
         let is_path = name.ends_with(".toml") || name.contains('/');
         if is_path && Path::new(name).exists() {
             Plan::read(Path::new(name))
-        } else if !is_path && named.exists() {
+        } else if let Some(named) = named.filter(|_| !is_path) {
             Plan::read(&named)
         } else {
             let plans: Vec<String> = self.plan_names()?;
@@ -273,10 +335,15 @@ impl Catalogue {
     /// # Errors
     /// [`CatalogueError::File`] when the folder is there and cannot be listed.
     pub fn plan_names(&self) -> Result<Vec<String>, CatalogueError> {
-        if !self.folders.plans_dir.is_dir() {
-            return Ok(Vec::new());
+        let mut names = Vec::new();
+        for folder in self.folders.with_installed(&self.folders.plans_dir, "plans") {
+            if folder.is_dir() {
+                names.extend(toml_files(&folder)?.iter().map(|path| stem(path)));
+            }
         }
-        Ok(toml_files(&self.folders.plans_dir)?.iter().map(|path| stem(path)).collect())
+        names.sort();
+        names.dedup();
+        Ok(names)
     }
 }
 

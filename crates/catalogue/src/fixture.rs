@@ -119,6 +119,7 @@ impl TestTree {
             databases_dir: self.path("databases"),
             state_dir: self.path(".paceline"),
             user: None,
+            installed: None,
         };
         Catalogue::read(folders).unwrap()
     }

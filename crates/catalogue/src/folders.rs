@@ -44,6 +44,10 @@ pub struct Folders {
     pub state_dir: PathBuf,
     /// The user for the commands of servers; `None` for the user of the lab.
     pub user: Option<String>,
+    /// The data folder of the installation: workloads, plans, balancers and databases that the folders above lack are
+    /// read from it.
+    #[serde(default)]
+    pub installed: Option<PathBuf>,
 }
 
 impl Folders {
@@ -67,14 +71,20 @@ impl Folders {
     /// # Errors
     /// As [`Folders::find`].
     pub fn find_from(flags: &FolderFlags, here: &Path, binary: &Path) -> Result<Self, CatalogueError> {
-        let tree = FolderTree::around(here).or_else(|| FolderTree::beside(binary));
+        let installation = FolderTree::beside(binary);
+        let installed = installation.as_ref().map(|tree| tree.root.clone());
+        let tree = FolderTree::around(here).or(installation);
+        // A separate tree needs only the folder of servers: the others are those of the project or the installation.
+        let in_tree = |root: &Path, name: &str| {
+            let beside = installed.iter().map(|root| root.join(name)).find(|dir| dir.is_dir());
+            beside.filter(|_| !root.join(name).is_dir()).unwrap_or_else(|| root.join(name))
+        };
         let place = |flag: &Option<PathBuf>, name: &str| match (flag, &tree) {
             (Some(flag), _) => existing(&here.join(flag)),
-            (None, Some(tree)) => Ok(tree.root.join(name)),
+            (None, Some(tree)) => Ok(in_tree(&tree.root, name)),
             (None, None) => Err(CatalogueError::NoTree { from: here.into(), installed: shared(binary) }),
         };
         let servers_dir = place(&flags.servers_dir, "servers")?;
-        // A separate tree does not need a workloads folder: that of the project or the installation is used.
         let own = |name: &str| servers_dir.parent().map(|root| root.join(name)).filter(|dir| dir.is_dir());
         let workloads_dir = match (&flags.workloads_dir, own("workloads")) {
             (None, Some(own)) => own,
@@ -84,7 +94,7 @@ impl Folders {
             (None, Some(own)) => Ok(own),
             (Some(flag), _) => existing(&here.join(flag)),
             (None, None) => {
-                Ok(tree.as_ref().map(|tree| tree.root.join(name)).unwrap_or_else(|| here.join(name)))
+                Ok(tree.as_ref().map_or_else(|| here.join(name), |tree| in_tree(&tree.root, name)))
             }
         };
         let plans_dir = optional(&flags.plans_dir, "plans")?;
@@ -96,8 +106,17 @@ impl Folders {
             _ => servers_dir.parent().unwrap_or(here).join(".paceline"),
         };
         let user = flags.user.clone();
-        Self { servers_dir, workloads_dir, plans_dir, balancers_dir, databases_dir, state_dir, user }
-            .check_utf8()
+        Self {
+            servers_dir,
+            workloads_dir,
+            plans_dir,
+            balancers_dir,
+            databases_dir,
+            state_dir,
+            user,
+            installed,
+        }
+        .check_utf8()
     }
 
     /// Checks the folders in the state folder that are written, emptied or run from: none is a symbolic link that
@@ -113,6 +132,13 @@ impl Folders {
                 source,
             })
         })
+    }
+
+    /// A folder of this tree, and the one of the installation if that is another.
+    pub(crate) fn with_installed(&self, own: &Path, name: &str) -> Vec<PathBuf> {
+        let installed =
+            self.installed.iter().map(|root| root.join(name)).filter(|dir| dir.is_dir() && dir != own);
+        std::iter::once(own.to_owned()).chain(installed).collect()
     }
 
     /// Servers' commands receive these paths, and a manifest's `env` holds text only.

@@ -393,6 +393,7 @@ mod tests {
             databases_dir: folder("databases"),
             state_dir: state_dir.to_owned(),
             user: None,
+            installed: None,
         };
         let hello =
             ToNode::Hello(Box::new(NodeSettings { folders, guard: TrackingMethod::default(), user: None }));

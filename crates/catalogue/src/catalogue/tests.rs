@@ -116,6 +116,48 @@ fn an_installed_binary_uses_its_tree_and_a_separate_state_folder() {
 }
 
 #[test]
+fn a_separate_tree_takes_what_it_lacks_from_the_installation() {
+    let (tree, own) = (TestTree::new(), TestTree::new());
+    let hello = std::fs::read_to_string(tree.path("workloads/hello.toml")).unwrap();
+    let manifest = |workload: &str| MANIFEST.replace("[\"hello\", \"tetra\"]", &format!("[\"{workload}\"]"));
+    tree.write("usr/share/paceline/servers/go-one/server.toml", &manifest("hello"));
+    tree.write("usr/share/paceline/workloads/hello.toml", &hello);
+    tree.write("usr/share/paceline/workloads/other.toml", &hello.replace("/hello", "/other"));
+    tree.write("usr/share/paceline/plans/small.toml", "not a plan");
+    std::fs::remove_dir_all(own.path("workloads")).unwrap();
+    std::fs::create_dir_all(own.path("servers")).unwrap();
+    let binary = tree.path("usr/bin/paceline");
+    let find = || Folders::find_from(&FolderFlags::default(), &own.path("servers"), &binary).unwrap();
+    let installed = tree.path("usr/share/paceline");
+    assert_eq!(
+        (find().servers_dir, find().workloads_dir),
+        (own.path("servers"), installed.join("workloads"))
+    );
+    // A workload of the tree replaces that of the installation; the others are added.
+    own.write("workloads/other.toml", &hello.replace("/hello", "/mine"));
+    assert_eq!(find().workloads_dir, own.path("workloads"));
+    let mut catalogue = crate::Catalogue::read(find()).unwrap();
+    let paths: Vec<&str> = catalogue
+        .workloads
+        .iter()
+        .flat_map(|workload| &workload.cases)
+        .map(|case| case.path.as_str())
+        .collect();
+    assert_eq!(paths, ["/hello", "/mine"]);
+    assert_eq!(catalogue.plan_names().unwrap(), ["small"]);
+    assert!(catalogue.servers.is_empty());
+    // A server from any folder, beside those of the installation, with a workload of its own.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = elsewhere.path().join("go-mine");
+    std::fs::create_dir_all(folder.join("workloads")).unwrap();
+    std::fs::write(folder.join("server.toml"), manifest("page-of-mine")).unwrap();
+    std::fs::write(folder.join("workloads/page-of-mine.toml"), hello).unwrap();
+    assert_eq!(catalogue.add_server(&folder).unwrap().id, "go-mine");
+    let ids: Vec<&str> = catalogue.servers.iter().map(|server| server.id.as_str()).collect();
+    assert_eq!(ids, ["go-mine", "go-one"]);
+}
+
+#[test]
 fn a_flag_overrides_one_folder_and_others_are_beside_it() {
     let (project, own) = (TestTree::with(&["go-one"]), TestTree::with(&["go-mine"]));
     let flags = FolderFlags { servers_dir: Some(own.path("servers")), ..FolderFlags::default() };
