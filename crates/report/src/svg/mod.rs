@@ -4,11 +4,13 @@
 //! below each other. The charts have the same form as on the results site, for documents and pull requests; the site
 //! itself draws in the browser.
 
+mod badge;
 mod canvas;
 mod lines;
 mod ranking;
 
 use crate::Report;
+pub use badge::ServerRate;
 use canvas::{Anchor, Canvas, MARGIN, WIDTH};
 use paceline_escape::Printable;
 use paceline_judge::Metric;

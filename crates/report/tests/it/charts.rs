@@ -5,7 +5,7 @@ use crate::formats::{check, stored};
 use crate::grouping::SEEN;
 use paceline_judge::Metric;
 use paceline_record::{CapacityLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Trial};
-use paceline_report::{Chart, ErrorBar, Report, svg};
+use paceline_report::{Chart, ErrorBar, Report, ServerRate, svg};
 
 fn drawn(name: &str) -> Option<String> {
     let (round, trials) = stored();
@@ -85,4 +85,45 @@ fn a_hostile_name_is_escaped() {
         let drawn = svg(chart, &Report::new(&round, &trials), &trials).unwrap();
         assert!(!drawn.contains("<script") && !drawn.contains("<svg onload") && !drawn.contains('\u{202e}'));
     }
+}
+
+#[test]
+fn a_badge_has_the_rate_with_its_interval_or_the_reason_why_there_is_none() {
+    let (round, trials) = stored();
+    let report = Report::new(&round, &trials);
+    let table = &report.tables[0];
+    let row = table.rows.iter().find(|row| row.is_sound()).unwrap();
+    let rate = ServerRate::of_server(&report, &row.server.id).unwrap();
+    let figure = row.figures.get(&Metric::ACHIEVED_PER_S).unwrap();
+    let [low, high] = figure.interval.unwrap();
+    // As the badge writes them: digits with separators, to three significant ones.
+    let numbers: Vec<f64> = rate
+        .figure()
+        .split(|letter: char| !letter.is_ascii_digit() && letter != ',')
+        .filter_map(|text| text.replace(',', "").parse().ok())
+        .collect();
+    let close = |a: f64, b: f64| (a / b - 1.0).abs() < 0.005;
+    assert_eq!(numbers.len(), 3, "{}", rate.figure());
+    assert!(
+        close(numbers[0], figure.shown()) && close(numbers[1], low) && close(numbers[2], high),
+        "{numbers:?}"
+    );
+    let badge = rate.badge(&report).to_string();
+    assert!(badge.contains(&format!(">{}</text>", rate.figure())) && badge.contains("#0072b2"), "{badge}");
+    assert!(badge.contains(&format!("<title>{}, {}: ", row.server.id, table.workload)), "{badge}");
+
+    assert_eq!(ServerRate::of_server(&report, "no-server"), None);
+    let mut failed = trials.clone();
+    for trial in &mut failed {
+        trial.run = None;
+        trial.error = Some(paceline_record::Fault {
+            stage: paceline_record::Stage::Load,
+            message: "no answer".into(),
+            transient: false,
+        });
+    }
+    let report = Report::new(&round, &failed);
+    let rate = ServerRate::of_server(&report, &row.server.id).unwrap();
+    assert_eq!((rate.figure().as_str(), rate.is_sound()), ("no rate: failed", false));
+    assert!(rate.badge(&report).to_string().contains("#6b6b6b"));
 }
