@@ -87,6 +87,11 @@ pub struct PrintFormatFlag {
 }
 
 impl PrintFormatFlag {
+    /// Text for people.
+    pub fn text() -> Self {
+        Self { format: Format::Text }
+    }
+
     /// Whether programs read the result.
     pub fn is_json(self) -> bool {
         self.format == Format::Json

@@ -382,7 +382,7 @@ fn rendered(
 }
 
 /// The tables of a report as pages, in one file.
-fn page(round: &Round, trials: &[Trial], report: &Report) -> anyhow::Result<Printable> {
+pub fn page(round: &Round, trials: &[Trial], report: &Report) -> anyhow::Result<Printable> {
     let is_in = |trial: &&Trial| {
         report
             .tables

@@ -1,7 +1,7 @@
 //! `paceline lab`: lists, sets up, builds, checks and serves the servers under test.
 //!
-//! Each subcommand has a file or folder; `selection.rs` has what they share. The lab crate does the work. No server is
-//! put under load here, and no store is opened.
+//! Each subcommand has a file or folder; `selection.rs` has what they share. The lab crate does the work. Only `try`
+//! measures: it carries out a round.
 
 mod build;
 mod check;
@@ -12,6 +12,7 @@ mod new;
 mod selection;
 pub mod serve;
 mod setup;
+mod try_server;
 
 use crate::exit::Status;
 use crate::lab_folders::FolderArguments;
@@ -41,6 +42,8 @@ enum LabCommand {
     Build(build::Arguments),
     /// Send servers every request of their workloads and compare every response
     Check(check::Arguments),
+    /// Check and measure a server from any folder, and write a page and a badge to share
+    Try(try_server::Arguments),
     /// Start one server for manual inspection
     Serve(serve::Arguments),
     /// Remove files that rounds and servers left behind
@@ -57,6 +60,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         LabCommand::Setup(arguments) => setup::run(&arguments, &catalogue),
         LabCommand::Build(arguments) => build::run(&arguments, &catalogue),
         LabCommand::Check(arguments) => check::run(&arguments, &catalogue),
+        LabCommand::Try(arguments) => try_server::run(&arguments, catalogue),
         LabCommand::Serve(arguments) => serve::run(&arguments, &catalogue),
         LabCommand::Clean(arguments) => clean::run(&arguments, &catalogue),
     }

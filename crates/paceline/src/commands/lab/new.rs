@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 It prints the next steps, up to a comparison with nginx.")]
 pub struct Arguments {
-    /// The id of the new server, LANGUAGE-NAME in lowercase: go-mine
+    /// The id of the new server, LANGUAGE-NAME in lowercase: go-mine; with a `/`, its folder anywhere: ./go-mine
     #[arg(value_name = "LANGUAGE-NAME")]
-    id: String,
+    place: PathBuf,
 
     /// Add a workload, named after the server, that measures an existing application at this URL path
     #[arg(long, value_name = "PATH", value_parser = path)]
@@ -37,12 +37,35 @@ fn path(text: &str) -> Result<String, String> {
     if text.starts_with('/') { Ok(url.path) } else { Err("a path begins with /".to_owned()) }
 }
 
+impl Arguments {
+    /// The server's id.
+    fn id(&self) -> &str {
+        self.place.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// Whether the folder is given, instead of an id in the servers' folder.
+    fn is_folder(&self) -> bool {
+        self.place.as_os_str() != self.id()
+    }
+
+    /// The file of the workload of `--path`: in a folder of its own, the server contains it.
+    fn workload_file(&self, folder: &Path, catalogue: &Catalogue) -> PathBuf {
+        let workloads =
+            if self.is_folder() { folder.join("workloads") } else { catalogue.folders.workloads_dir.clone() };
+        workloads.join(format!("{}.toml", self.id()))
+    }
+}
+
 /// Writes the folder; existing files are never overwritten.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let folder = catalogue.folders.servers_dir.join(&arguments.id);
-    let workload = arguments.path.as_ref().map_or("hello", |_| &arguments.id);
+    let id = arguments.id();
+    let folder = match arguments.is_folder() {
+        true => arguments.place.clone(),
+        false => catalogue.folders.servers_dir.join(id),
+    };
+    let workload = arguments.path.as_ref().map_or("hello", |_| id);
     let command = arguments.command.as_deref().unwrap_or("exec false");
-    let manifest = manifest(&arguments.id, workload, command);
+    let manifest = manifest(id, workload, command);
     // Checks the id and the workload before anything is created.
     Manifest::parse(&folder, &manifest).map_err(complain)?;
     if arguments.path.is_none() && !catalogue.workloads.iter().any(|known| known.name == workload) {
@@ -57,37 +80,40 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         std::io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),
         _ => Complaint::environment(format!("cannot create {}: {error}", folder.display())),
     })?;
-    let mut files =
-        vec![(folder.join(MANIFEST_FILE), manifest), (folder.join("README.md"), readme(&arguments.id))];
+    let mut files = vec![(folder.join(MANIFEST_FILE), manifest), (folder.join("README.md"), readme(id))];
     if let Some(path) = &arguments.path {
-        let file = catalogue.folders.workloads_dir.join(format!("{}.toml", arguments.id));
+        let file = arguments.workload_file(&folder, catalogue);
         if file.exists() {
             return Err(Complaint::usage(format!("{} exists", file.display())).into());
         }
         files.push((file, workload_of(path)));
     }
     for (path, text) in &files {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+        }
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
     let documented = documentation()
         .map_or(String::new(), |path| format!("Every key is explained in {}\n", path.display()));
-    print(&format!("{written}\n{}\n{documented}", next_steps(arguments, catalogue)))?;
+    print(&format!("{written}\n{}\n{documented}", next_steps(arguments, &folder, catalogue)))?;
     Ok(Status::Done)
 }
 
-/// What to do next, in order: fill in the files, check the server, and compare it with nginx if the catalogue has it.
-fn next_steps(arguments: &Arguments, catalogue: &Catalogue) -> String {
-    let (id, [place, state]) = (&arguments.id, place_flags(catalogue));
+/// What to do next, in order: fill in the files, check the server, and compare it with nginx if the catalogue has it. A
+/// server in a folder of its own is tried.
+fn next_steps(arguments: &Arguments, folder: &Path, catalogue: &Catalogue) -> String {
+    let (id, [place, state]) = (arguments.id(), place_flags(catalogue));
     let command = match arguments.command {
         Some(_) => "",
         None => "Write the command that starts the server into server.toml. ",
     };
     let (workload, answer, other) = match &arguments.path {
         Some(path) => {
-            let file = catalogue.folders.workloads_dir.join(format!("{id}.toml"));
+            let file = arguments.workload_file(folder, catalogue);
             (
-                id.as_str(),
+                id,
                 format!("respond to GET {path}; {} must contain the expected response", file.display()),
                 None,
             )
@@ -99,8 +125,16 @@ fn next_steps(arguments: &Arguments, catalogue: &Catalogue) -> String {
     };
     let (setup, servers) = match other {
         Some(other) => (format!("{id} {}", other.id), format!("{id},{}", other.id)),
-        None => (id.clone(), id.clone()),
+        None => (id.to_owned(), id.to_owned()),
     };
+    if arguments.is_folder() {
+        return format!(
+            "Next:\n\
+             1. {command}The server must listen on $PACELINE_HOST:$PACELINE_PORT and {answer}.\n\
+             2. paceline lab try {}{place}    (checks and measures it, writes {id}.html and {id}.svg)\n",
+            shell_word(&arguments.place.to_string_lossy())
+        );
+    }
     format!(
         "Next:\n\
          1. {command}The server must listen on $PACELINE_HOST:$PACELINE_PORT and {answer}.\n\

@@ -25,6 +25,11 @@ pub(super) struct ServerSelection {
 }
 
 impl ServerSelection {
+    /// One server.
+    pub(super) fn of_server(id: &str) -> Self {
+        Self { servers: vec![id.to_owned()], all: false, plan: None }
+    }
+
     pub(super) fn servers_in(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
         if self.all {
             return Ok(catalogue.servers.clone());

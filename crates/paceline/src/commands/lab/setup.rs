@@ -40,6 +40,14 @@ pub struct Arguments {
     print: PrintFormatFlag,
 }
 
+impl Arguments {
+    /// The set-up of one server.
+    pub(super) fn of_server(id: &str) -> Self {
+        let chosen = ServerSelection::of_server(id);
+        Self { chosen, dry_run: false, again: false, print: PrintFormatFlag::text() }
+    }
+}
+
 /// Why servers could not be set up, by id.
 type Failures = BTreeMap<String, String>;
 

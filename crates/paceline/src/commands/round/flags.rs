@@ -9,7 +9,7 @@ use crate::exit::Complaint;
 use crate::lab_folders::FolderArguments;
 use crate::store_location::StoreArguments;
 use clap::builder::FalseyValueParser;
-use paceline_catalogue::parse_duration;
+use paceline_catalogue::{Plan, parse_duration};
 use paceline_host::Machines;
 use paceline_host::shepherd::TrackingMethod;
 use paceline_lab::{FleetSettings, NodeUser};
@@ -57,6 +57,9 @@ pub struct PlanFlags {
     /// The plan: a file, or the name of a plan in the plans folder
     #[arg(value_name = "PLAN", conflicts_with_all = ["forms", "database", "connections", "pipeline", "rate", "duration", "warmup"])]
     pub plan: Option<String>,
+    /// A plan that another command made, instead of a file.
+    #[arg(skip)]
+    pub made: Option<Plan>,
     /// Servers by id or pattern: go-nethttp,'rust-*'
     ///
     /// With a plan: measure only these of its servers.

@@ -22,9 +22,10 @@ use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
 use crate::lab_folders::{complain, end_left_overs, scratch, server_user, shepherd_command, user_notice};
 use crate::{store_location, terminal};
 use anyhow::Context as _;
-use flags::ResumeFlags;
+use clap::Parser as _;
+use flags::{PlanFlags, ResumeFlags};
 use open::OpenedRound;
-use paceline_catalogue::{Catalogue, Folders, PlannedLaunch};
+use paceline_catalogue::{Catalogue, Folders, Plan, PlannedLaunch};
 use paceline_host::{Interrupt, User};
 use paceline_lab::{
     Cores, CurrentSitting, Fleet, LabError, NodeUser, Provisioner, RoundContext, RoundEstimate, RoundSummary,
@@ -34,7 +35,7 @@ use paceline_record::Round;
 use paceline_report::{Options, Report, RoundMetrics};
 use paceline_run::wall_clock;
 use paceline_store::Store;
-use paceline_web::Library;
+use paceline_web::{Library, Records};
 use progress::RoundProgress;
 use std::net::IpAddr;
 use std::path::Path;
@@ -50,11 +51,42 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Done);
     }
     let place = store.path(&catalogue.folders.state_dir);
-    let store = Store::open(&place).map_err(store_location::complain)?;
+    Ok(run_in(&plan_flags, resume_flags, &catalogue, &place, format)?.0)
+}
+
+/// Carries out a plan that another command made, with the defaults of the flags, and prints its report. Returns the
+/// round with its trials.
+pub fn run_plan(plan: Plan, catalogue: &Catalogue) -> anyhow::Result<(Status, Records)> {
+    let flags = DefaultFlags::try_parse_from(["round"]);
+    let Arguments { plan_flags, resume_flags, store, format, .. } =
+        flags.map_err(|error| Complaint::usage(error.to_string()))?.arguments;
+    let plan_flags = PlanFlags { made: Some(plan), ..plan_flags };
+    let place = store.path(&catalogue.folders.state_dir);
+    let (status, round) = run_in(&plan_flags, resume_flags, catalogue, &place, format)?;
+    let store = Store::open_existing(&place).map_err(store_location::complain)?;
+    let trials = store_location::ReadableRecords::from_read(store.readable_whole_trials(&round.id))?.records;
+    Ok((status, Records { round, trials, unreadable: Vec::new() }))
+}
+
+/// The flags of a round that a command carries out.
+#[derive(clap::Parser)]
+struct DefaultFlags {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn run_in(
+    plan_flags: &PlanFlags,
+    resume_flags: ResumeFlags,
+    catalogue: &Catalogue,
+    place: &Path,
+    format: Format,
+) -> anyhow::Result<(Status, Round)> {
+    let store = Store::open(place).map_err(store_location::complain)?;
     store.notify_of_waits(store_location::tell_wait);
     // Before the machine is described: what an earlier lab left may keep it busy.
     let left_overs = end_left_overs();
-    let mut opened = open::open(&plan_flags, &resume_flags, &catalogue, &store)?;
+    let mut opened = open::open(plan_flags, &resume_flags, catalogue, &store)?;
     let mut progress = RoundProgress::new(resume_flags.quiet);
     left_overs.iter().chain(&opened.notes).for_each(|note| progress.note(note));
     if let Some(other) = &opened.shares_with {
@@ -66,11 +98,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         opened.is_resumed,
         &RoundEstimate::from_launches(&opened.launches, opened.steady_within),
     );
-    let view = resume_flags.view.then(|| begin_view(&opened.round, &place)).transpose()?;
+    let view = resume_flags.view.then(|| begin_view(&opened.round, place)).transpose()?;
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
     let mut dashboards = dashboards(&resume_flags, &opened.round, &store)?;
     let mut trial_store = RoundTrialStore::new(&store, &opened.round.id, watched, dashboards.as_ref());
-    let outcome = sit(&opened, &resume_flags, &catalogue, &mut trial_store, &mut progress);
+    let outcome = sit(&opened, &resume_flags, catalogue, &mut trial_store, &mut progress);
     progress.end();
     if let Some(error) = dashboards.as_mut().and_then(Dashboards::finish) {
         progress.note(&format!("metrics were not exported: {error}"));
@@ -78,6 +110,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     machine::restore_settings(std::mem::take(&mut opened.held), &mut progress);
     let summary = match outcome {
         Ok(summary) => summary,
+        Err(StopReason::Interrupted) if plan_flags.made.is_some() => {
+            return Err(Complaint::interrupted("interrupted").into());
+        }
         Err(StopReason::Interrupted) => return Err(interrupted(&opened.round.id)),
         Err(StopReason::By(error)) => return Err(store_location::resumable(&error, &opened.round.id)),
     };
@@ -95,7 +130,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if let Some(view) = view {
         view.serve_until_interrupted();
     }
-    Ok(status)
+    Ok((status, opened.round))
 }
 
 /// Serves the store in a browser during the round, through a read-only connection.

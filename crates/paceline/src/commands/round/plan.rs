@@ -28,6 +28,10 @@ pub struct NewRound {
 
 /// The requested plan, and what the flags changed in it, as text.
 pub fn plan(flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
+    if let Some(made) = &flags.made {
+        let steady_within = flags.steady_within.or(made.steady_within);
+        return Ok((Plan { steady_within, ..made.clone() }, Vec::new()));
+    }
     let Some(name) = &flags.plan else {
         return Ok((Plan { steady_within: flags.steady_within, ..ad_hoc(flags)? }, Vec::new()));
     };

@@ -20,6 +20,7 @@ mod resumed_rounds;
 mod rounds;
 mod survivors;
 mod tree;
+mod tried;
 mod tuning;
 mod users;
 mod witness;

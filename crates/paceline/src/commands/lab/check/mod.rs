@@ -62,6 +62,25 @@ pub struct Arguments {
     print: PrintFormatFlag,
 }
 
+impl Arguments {
+    /// Every check of one server, with the defaults of the flags.
+    pub(super) fn of_server(id: &str) -> Self {
+        Self {
+            chosen: ServerSelection::of_server(id),
+            form: "single".to_owned(),
+            idle: IDLE,
+            rules: RulesFlag::Paceline,
+            jobs: None,
+            seed: None,
+            verbose: false,
+            print: PrintFormatFlag::text(),
+        }
+    }
+}
+
+/// How long a connection is kept idle by default.
+const IDLE: Duration = Duration::from_secs(6);
+
 /// Values of `--rules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum RulesFlag {
