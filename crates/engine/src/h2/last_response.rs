@@ -60,35 +60,41 @@ pub(super) fn stream_of(input: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*field)).filter(|id| *id != 0)
 }
 
+/// Writes the stream into the frame at the beginning of the bytes; none if there is no frame.
+#[inline(always)]
+fn set_stream(frame: &mut [u8], stream: u32) -> Option<()> {
+    let field = frame.get_mut(STREAM_AT..FRAME_HEAD_BYTES)?;
+    field.copy_from_slice(&stream.to_be_bytes());
+    Some(())
+}
+
+/// Whether the input begins with a kept frame, on a stream.
+#[inline(always)]
+fn is_frame_at(frame: &mut [u8], input: &[u8], stream: u32) -> bool {
+    set_stream(frame, stream).is_some() && starts_with(input, frame)
+}
+
 impl LastFrames {
     /// Whether the input begins with this response, on a stream. The stream is written into it, so that all of it can
     /// be compared at once.
     #[inline(always)]
     pub(super) fn is_at(&mut self, input: &[u8], stream: u32) -> bool {
-        self.set_stream(0, stream).is_some()
-            && self.set_stream(self.head.bytes, stream).is_some()
+        let Some((head, body)) = self.frames.split_at_mut_checked(self.head.bytes) else { return false };
+        set_stream(head, stream).is_some()
+            && set_stream(body, stream).is_some()
             && starts_with(input, &self.frames)
     }
 
     /// Whether the input begins with its HEADERS, on a stream.
     #[inline(always)]
     pub(super) fn is_head_at(&mut self, input: &[u8], stream: u32) -> bool {
-        self.set_stream(0, stream).is_some() && starts_with(input, &self.frames[..self.head.bytes])
+        self.frames.get_mut(..self.head.bytes).is_some_and(|head| is_frame_at(head, input, stream))
     }
 
     /// Whether the input begins with its DATA, on a stream.
     #[inline(always)]
     pub(super) fn is_body_at(&mut self, input: &[u8], stream: u32) -> bool {
-        self.set_stream(self.head.bytes, stream).is_some()
-            && starts_with(input, &self.frames[self.head.bytes..])
-    }
-
-    /// Writes the stream into the frame at an offset; none if there is no such frame.
-    #[inline(always)]
-    fn set_stream(&mut self, frame: usize, stream: u32) -> Option<()> {
-        let field = self.frames.get_mut(frame + STREAM_AT..frame + FRAME_HEAD_BYTES)?;
-        field.copy_from_slice(&stream.to_be_bytes());
-        Some(())
+        self.frames.get_mut(self.head.bytes..).is_some_and(|body| is_frame_at(body, input, stream))
     }
 
     /// Whether it means the same on the connection of this decoder, in which case it counts as read.
