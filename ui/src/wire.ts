@@ -409,9 +409,32 @@ export interface CompareRow {
   workload: string;
 }
 
+/** A part of the window in which the number of connections is constant or changes evenly: every number in between is held for the same time. */
+export interface ConnectionPart {
+  /** Connections at its beginning. */
+  from: number;
+  /** Its length, in seconds. */
+  length_s: number;
+  /** Connections at its end. */
+  to: number;
+}
+
+/** How the number of connections changes over the window. The warm-up has the number of the window's beginning. */
+export type ConnectionPlan = {
+  /** Connections at the beginning. */
+  from: number;
+  kind: "ramp";
+  /** Connections at the end. */
+  to: number;
+} | {
+  kind: "parts";
+  /** The parts, in order. */
+  parts: (ConnectionPart)[];
+};
+
 /** Connections requested and opened, and the side that closed them. */
 export interface Connections {
-  /** The number of requested connections. */
+  /** The number of requested connections; of a number that changes, the highest one. */
   asked: number;
   /** Connections abandoned because the received bytes were not HTTP, or were not requested. */
   broke_rules: number;
@@ -435,7 +458,7 @@ export interface Connections {
   failed_attempts: number;
   /** Failed attempts caused by missing resources of this machine: descriptors, ports, memory. */
   failed_here: number;
-  /** Open at the same time when the warm-up began. */
+  /** Open at the same time when the warm-up began; of a number that changes, the most at any time from then on. */
   had: number;
   /** Failures because a response had more than 64 KiB of headers, which Paceline does not read. */
   heads_too_long?: number;
@@ -971,6 +994,8 @@ export interface InstanceCounts {
 export interface Interval {
   /** The requests of that cohort that ended in it. */
   block: Block;
+  /** The mean number of connections open in it, if their number changes as planned. */
+  connections?: number;
   /** The cohort: requests due in the warm-up or in the window. */
   phase: Phase;
   /** Start of the interval, in nanoseconds from the start of the run. */
@@ -988,7 +1013,9 @@ export interface Job {
   connect_timeout_s: number;
   /** Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; an empty part matches any value, or keeps the URL's. */
   connect_to?: string;
-  /** Number of connections, over all threads. */
+  /** How that number changes over the window; closed loop only. */
+  connection_plan?: ConnectionPlan;
+  /** Number of connections, over all threads; the highest one if it changes. */
   connections: number;
   /** Whether each connection keeps the cookies that the server sets. A session always keeps them, from its first step on. */
   cookies?: boolean;
@@ -1211,7 +1238,9 @@ export interface Loop {
   arrivals?: Arrivals;
   /** Whether a connection sent its next requests only after all of them were answered. */
   batch?: boolean;
-  /** Number of requested connections. */
+  /** How that number changes over the window, if it does. */
+  connection_plan?: ConnectionPlan;
+  /** Number of requested connections; the highest one if it changes. */
   connections: number;
   /** Maximum outstanding requests on a connection. */
   depth: number;
@@ -1310,6 +1339,8 @@ export interface Measured {
   seed: number;
   /** The seed as text: JavaScript's numbers are too short for it. */
   seed_text: string;
+  /** The achieved rate of each segment. */
+  segments_per_s: (number)[];
   /** CPU time and memory of the server, if it runs on this machine and could be observed. */
   server?: ServerUse;
   /** The sessions of a request file, in its order. */
@@ -1562,6 +1593,16 @@ export type Protocol = "http/1.0" | "http/1.1" | "http/2" | "http/3";
 
 /** Events per second. Always positive and finite. */
 export type Rate = number;
+
+/** A part of the window in which the offered rate is constant or changes linearly. */
+export interface RatePart {
+  /** Requests per second at its beginning. */
+  from_per_s: Rate;
+  /** Its length, in seconds. */
+  length_s: number;
+  /** Requests per second at its end. */
+  to_per_s: Rate;
+}
 
 /** Two rates per second. */
 export interface RateRange {
@@ -2042,6 +2083,8 @@ export interface Segment {
   connect_time_ns?: Times;
   /** From when a request was due until a connection, or a stream on one, was free for it. */
   connection_wait_ns?: Times;
+  /** The mean number of connections planned for the segment, if that changes. */
+  connections?: number;
   /** The number of requests by outcome. */
   counts: Counts;
   /** End, in nanoseconds from the start of the run. */
@@ -2062,7 +2105,7 @@ export interface Segment {
   handshake_time_ns?: Times;
   /** The longest gap between two events of each stream that ended as asked. */
   longest_gap_ns?: Times;
-  /** The mean offered rate of the segment, per second. */
+  /** The mean offered rate of the segment, per second; 0 in a closed loop, which has no schedule. */
   offered_per_s: number;
   /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
   receive_delay_ns?: Times;
@@ -2220,6 +2263,10 @@ export type Shape = {
   rates_per_s: (Rate)[];
   /** How long each step lasts, in seconds. */
   step_s: number;
+} | {
+  kind: "parts";
+  /** The parts, in order. */
+  parts: (RatePart)[];
 } | Trace;
 
 /** One side. */

@@ -53,8 +53,8 @@ pub use outcome::{
 };
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
-    Arrivals, Bound, Distribution, ExpectedValue, Job, LoadModel, Nanos, PaceKind, Rate, Shape, ShapeSegment,
-    Think, Timestamps, Trace,
+    Arrivals, Bound, Distribution, ExpectedValue, Job, LoadModel, Nanos, PaceKind, Rate, Shape, Think,
+    Timestamps, Trace,
 };
 pub use profile::due_between;
 pub use random::Random;

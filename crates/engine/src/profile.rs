@@ -71,6 +71,13 @@ impl Profile {
                 let step = |rate: &crate::Rate| (each.0 as f64, rate.get(), rate.get());
                 (rates.first()?.get(), rates.iter().map(step).collect())
             }
+            Shape::Parts { parts } => {
+                let stretch = |part: &paceline_job::RatePart| {
+                    let [from, to] = part.ends_per_s();
+                    (part.length.0 as f64, from, to)
+                };
+                (parts.first()?.from.get(), parts.iter().map(stretch).collect())
+            }
         };
         stretches.insert(0, (warmup.0 as f64, first, first));
         Some(Profile::new(&stretches))

@@ -2,7 +2,7 @@
 
 use crate::script::Scripts;
 use crate::tls::TlsSettings;
-use crate::{Address, EngineError, Job, Nanos, PaceKind, Requests};
+use crate::{Address, Bound, EngineError, Job, Nanos, PaceKind, Requests};
 use paceline_job::{LoaderShare, Protocol};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -121,6 +121,18 @@ impl Settings {
     /// The number of connections of worker `k`.
     pub(crate) fn connections_of(&self, worker: u32) -> u32 {
         self.job.connections_of(worker, self.threads)
+    }
+
+    /// The number of connections of worker `k` at a moment from the beginning of the window on, and when it changes next;
+    /// [`Nanos::NEVER`] if it does not.
+    pub(crate) fn planned_connections(&self, worker: u32, moment: Nanos) -> (u32, Nanos) {
+        match (&self.job.connection_plan, self.job.window) {
+            (Some(plan), Bound::Duration(window)) => {
+                let (connections, until) = plan.at(window, moment);
+                (Job::share_of(connections, worker, self.threads), until)
+            }
+            (None, _) | (Some(_), Bound::Requests(_)) => (self.connections_of(worker), Nanos::NEVER),
+        }
     }
 
     /// The address that the connections of worker `k` go to.

@@ -139,6 +139,8 @@ pub struct TallyCounts {
     pub censored: Option<(u64, Nanos)>,
     /// Requests whose times did not add up, or that were sent early: always 0.
     pub violations: u64,
+    /// The time for which connections were open, of all of them together; 0 unless their number is planned.
+    pub connection_time: Nanos,
     /// Streams and their events.
     pub streams: StreamCounts,
 }
@@ -276,6 +278,7 @@ impl TallyCounts {
         self.received_bytes += other.received_bytes;
         self.body_bytes += other.body_bytes;
         self.violations += other.violations;
+        self.connection_time += other.connection_time;
         self.streams.absorb(&other.streams);
         let Extremes { lowest, highest } = other.shortest_and_longest;
         self.shortest_and_longest.take_in(lowest, highest);

@@ -23,6 +23,8 @@ pub enum TimerKind {
     Stream,
     /// More of a body may be sent.
     Body,
+    /// The planned number of connections changes; not of a slot.
+    Plan,
 }
 
 /// A heap of alarms. An alarm may be stale: check the slot when it rings.

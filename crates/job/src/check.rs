@@ -1,8 +1,8 @@
 //! Checks that the parts of a job are consistent with each other. Over 600 lines: all of it is what excludes what.
 
 use crate::{
-    AnswerRule, Arrivals, BodyExpectation, Bound, Job, LoadModel, Nanos, Protocol, ReplaySpec, RequestSpec,
-    Shape, StreamFormat, StreamSpec,
+    AnswerRule, Arrivals, BodyExpectation, Bound, ConnectionPlan, Job, LoadModel, Nanos, Protocol,
+    ReplaySpec, RequestSpec, Shape, StreamFormat, StreamSpec,
 };
 use paceline_http::Scheme;
 use std::fmt;
@@ -62,15 +62,24 @@ pub enum JobProblem {
     /// A bounded number of requests with a rate that changes.
     #[error("a rate that changes cannot be combined with -n: use -d")]
     RequestsWithShape,
-    /// No rate, or steps without length.
-    #[error("a rate with steps needs at least one rate and a duration above 0")]
+    /// No step, or steps without length.
+    #[error("a load with steps needs at least one step, and each step a duration above 0")]
     NoSteps,
     /// More than [`MAX_STEPS`] steps.
-    #[error("the rate has more than 100 steps: use fewer")]
+    #[error("the load has more than 100 steps, where a ramp of ten seconds or more counts as ten: use fewer")]
     TooManySteps,
     /// The window differs from the sum of the steps.
-    #[error("the window must be as long as all steps of the rate together")]
+    #[error("the window must be as long as all steps together")]
     WindowOfSteps,
+    /// A setting that excludes a number of connections that changes.
+    #[error("a number of connections that changes (-c) cannot be combined with {0}")]
+    ConnectionPlanWith(&'static str),
+    /// A closed loop would have no connection at some time.
+    #[error("-c: a number of connections that changes must be at least 1 at all times")]
+    NoPlannedConnections,
+    /// `connections` is not the highest number of the plan.
+    #[error("key `connections` of the job: must be the highest number of `connection_plan`")]
+    ConnectionsOfPlan,
     /// A schedule without sends.
     #[error("the schedule is empty")]
     EmptySchedule,
@@ -254,6 +263,7 @@ impl Job {
         if let LoadModel::Open { shape, arrivals } = &self.load {
             problems.extend(self.shape_problem(shape, *arrivals));
         }
+        problems.extend(self.connection_plan.as_ref().and_then(|plan| self.connection_plan_problem(plan)));
         if problems.is_empty() { Ok(()) } else { Err(JobError(problems)) }
     }
 
@@ -462,12 +472,10 @@ impl Job {
             Shape::Steady { .. } => None,
             _ if has_count => Some(JobProblem::RequestsWithShape),
             Shape::Ramp { .. } => None,
-            Shape::Steps { rates, each } if rates.is_empty() || *each == Nanos::ZERO => {
-                Some(JobProblem::NoSteps)
+            Shape::Steps { rates, each } => self.steps_problem(rates.iter().map(|_| *each), shape.length()),
+            Shape::Parts { parts } => {
+                self.steps_problem(parts.iter().map(|part| part.length), shape.length())
             }
-            Shape::Steps { rates, .. } if rates.len() > MAX_STEPS => Some(JobProblem::TooManySteps),
-            Shape::Steps { .. } => (shape.length().map(Bound::Duration) != Some(self.window))
-                .then_some(JobProblem::WindowOfSteps),
             Shape::Trace(trace) => match trace.moments.as_ref() {
                 [] => Some(JobProblem::EmptySchedule),
                 moments if !moments.is_sorted() => Some(JobProblem::ScheduleDecreases),
@@ -477,12 +485,52 @@ impl Job {
             },
         }
     }
+
+    /// The first problem with steps of these lengths.
+    fn steps_problem(
+        &self,
+        mut lengths: impl Iterator<Item = Nanos>,
+        sum: Option<Nanos>,
+    ) -> Option<JobProblem> {
+        if sum == Some(Nanos::ZERO) || lengths.any(|length| length == Nanos::ZERO) {
+            Some(JobProblem::NoSteps)
+        } else if sum.map(Bound::Duration) != Some(self.window) {
+            Some(JobProblem::WindowOfSteps)
+        } else {
+            (self.segments().len() > MAX_STEPS).then_some(JobProblem::TooManySteps)
+        }
+    }
+
+    /// The first problem with a number of connections that changes.
+    fn connection_plan_problem(&self, plan: &ConnectionPlan) -> Option<JobProblem> {
+        let conflicts = [
+            (
+                self.load.is_open(),
+                "-r, --schedule or --replay, because these determine the load: use -c with the highest number",
+            ),
+            (matches!(self.window, Bound::Requests(_)), "-n: use -d"),
+            (self.share.is_some(), "--loaders: use one load generator"),
+        ];
+        let conflict = conflicts.into_iter().find_map(|(is_set, conflict)| is_set.then_some(conflict));
+        let lengths = match plan {
+            ConnectionPlan::Ramp { .. } => None,
+            ConnectionPlan::Parts { parts } => {
+                self.steps_problem(parts.iter().map(|part| part.length), plan.length())
+            }
+        };
+        let (least, most) = plan.range();
+        conflict
+            .map(JobProblem::ConnectionPlanWith)
+            .or(lengths)
+            .or((least == 0).then_some(JobProblem::NoPlannedConnections))
+            .or((most != self.connections).then_some(JobProblem::ConnectionsOfPlan))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Distribution, LoaderShare, Rate, Think, Trace};
+    use crate::{ConnectionPart, Distribution, LoaderShare, Rate, Think, Trace};
     use paceline_http::Url;
 
     fn problems(change: impl FnOnce(&mut Job)) -> Vec<JobProblem> {
@@ -609,5 +657,35 @@ mod tests {
         assert_eq!(call(sse), [JobProblem::GrpcWith { feature }]);
         let steps = Shape::Steps { rates: [rate].into(), each: Nanos::from_secs(1) };
         assert_eq!(problems(|job| job.load = open(steps)), [JobProblem::WindowOfSteps]);
+    }
+
+    #[test]
+    fn a_number_of_connections_that_changes_needs_a_closed_loop() {
+        let planned = |change: &dyn Fn(&mut Job)| {
+            problems(|job| {
+                (job.connections, job.connection_plan) = (50, Some(ConnectionPlan::Ramp { from: 1, to: 50 }));
+                change(job);
+            })
+        };
+        assert_eq!(planned(&|_| {}), []);
+        let is_refused = |problems: &[JobProblem], with: &str| matches!(problems, [JobProblem::ConnectionPlanWith(conflict)] if conflict.starts_with(with));
+        let rate = Rate::per_second(10.0).unwrap();
+        assert!(is_refused(&planned(&|job| job.load = open(Shape::Steady { rate })), "-r"));
+        let counted = |job: &mut Job| (job.window, job.warmup) = (Bound::Requests(9), Nanos::ZERO);
+        assert!(is_refused(&planned(&counted), "-n"));
+        assert!(is_refused(&planned(&|job| job.share = Some(LoaderShare::ALL)), "--loaders"));
+        assert_eq!(planned(&|job| job.connections = 60), [JobProblem::ConnectionsOfPlan]);
+        let none = |job: &mut Job| job.connection_plan = Some(ConnectionPlan::Ramp { from: 50, to: 0 });
+        assert_eq!(planned(&none), [JobProblem::NoPlannedConnections]);
+        let parts = |count: usize, length: Nanos| {
+            move |job: &mut Job| {
+                let part = ConnectionPart { from: 1, to: 50, length };
+                job.connection_plan = Some(ConnectionPlan::Parts { parts: vec![part; count] });
+                job.window = Bound::Duration(Nanos(length.0 * count as u64));
+            }
+        };
+        assert_eq!(planned(&parts(10, Nanos::from_secs(30))), []);
+        assert_eq!(planned(&parts(11, Nanos::from_secs(30))), [JobProblem::TooManySteps]);
+        assert!(planned(&parts(2, Nanos::ZERO)).contains(&JobProblem::NoSteps));
     }
 }

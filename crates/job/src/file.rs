@@ -76,8 +76,8 @@ impl Job {
 mod tests {
     use super::*;
     use crate::{
-        Arrivals, BodyExpectation, Bound, Content, ExpectedValue, Headers, LoadModel, Nanos, Protocol, Rate,
-        RequestSpec, Shape, Think,
+        Arrivals, BodyExpectation, Bound, ConnectionPart, ConnectionPlan, Content, ExpectedValue, Headers,
+        LoadModel, Nanos, Protocol, Rate, RatePart, RequestSpec, Shape, Think,
     };
 
     fn jobs() -> Vec<Job> {
@@ -98,6 +98,19 @@ mod tests {
             },
             Job { load: open(Shape::Ramp { from: rate(1.5), to: rate(1e9) }), ..Job::default() },
             Job { load: open(Shape::Steps { rates: vec![rate(1.0)], each: Nanos(1) }), ..Job::default() },
+            Job {
+                load: open(Shape::Parts {
+                    parts: vec![RatePart { from: rate(1e-9), to: rate(200.0), length: Nanos(3) }],
+                }),
+                ..Job::default()
+            },
+            Job {
+                connection_plan: Some(ConnectionPlan::Parts {
+                    parts: vec![ConnectionPart { from: 1, to: 50, length: Nanos::from_secs(20) }; 2],
+                }),
+                ..Job::default()
+            },
+            Job { connection_plan: Some(ConnectionPlan::Ramp { from: 1, to: 64 }), ..Job::default() },
             Job { think: Some(Think::exponential(Nanos(5))), protocol: Protocol::Http10, ..Job::default() },
             Job { requests: vec![request.clone(), request], seed: Some(1 << 52), ..Job::default() },
         ]

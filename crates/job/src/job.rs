@@ -4,7 +4,8 @@ use crate::request::MASKED;
 use crate::target::localhost;
 use crate::time::seconds;
 use crate::{
-    GrpcSpec, IpVersion, LoadModel, LoaderShare, Nanos, Proxy, RequestSpec, Think, TlsSpec, WebSocketSpec,
+    ConnectionPlan, GrpcSpec, IpVersion, LoadModel, LoadSegment, LoaderShare, Nanos, Proxy, RequestSpec,
+    Think, TlsSpec, WebSocketSpec,
 };
 use paceline_http::{LineEnds, Url};
 use schemars::JsonSchema;
@@ -57,8 +58,11 @@ pub struct Job {
     /// When requests are sent: closed or open loop.
     #[serde(rename = "loop")]
     pub load: LoadModel,
-    /// Number of connections, over all threads.
+    /// Number of connections, over all threads; the highest one if it changes.
     pub connections: u32,
+    /// How that number changes over the window; closed loop only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_plan: Option<ConnectionPlan>,
     /// Most outstanding requests on a connection; above 1 they are pipelined, or multiplexed over HTTP/2.
     pub depth: u16,
     /// Whether a connection sends its next requests only when all outstanding ones are answered, as wrk's scripts do,
@@ -150,6 +154,7 @@ impl Default for Job {
             grpc: GrpcSpec::default(),
             load: LoadModel::Closed,
             connections: 64,
+            connection_plan: None,
             depth: 1,
             batch: false,
             keep_alive: true,
@@ -225,9 +230,10 @@ impl Job {
         if self.keep_alive { self.requests_per_connection.unwrap_or(u32::MAX) } else { 1 }
     }
 
-    /// Whether connections carry any number of requests, without a pause.
+    /// Whether connections carry any number of requests, without a pause, for the whole run.
     pub fn has_plain_connections(&self) -> bool {
-        self.keep_alive && self.requests_per_connection.is_none() && self.think.is_none()
+        let is_limited = self.requests_per_connection.is_some() || self.connection_plan.is_some();
+        self.keep_alive && !is_limited && self.think.is_none()
     }
 
     /// A connection is free for another request while it has fewer outstanding requests than this.
@@ -238,14 +244,22 @@ impl Job {
 
     /// Number of connections of worker `k` of `threads`: `connections` are distributed one by one.
     pub fn connections_of(&self, worker: u32, threads: u32) -> u32 {
-        self.connections / threads + u32::from(worker < self.connections % threads)
+        Self::share_of(self.connections, worker, threads)
     }
 
-    /// The parts of the window that are reported separately; none if the offered rate does not change.
-    pub fn segments(&self) -> Vec<crate::ShapeSegment> {
+    /// The part of worker `k` of `threads` in a number of connections, which are distributed one by one.
+    pub fn share_of(connections: u32, worker: u32, threads: u32) -> u32 {
+        connections / threads + u32::from(worker < connections % threads)
+    }
+
+    /// The parts of the window that are reported separately; none if the load does not change.
+    pub fn segments(&self) -> Vec<LoadSegment> {
         match (&self.load, self.window) {
             (LoadModel::Open { shape, .. }, Bound::Duration(window)) => shape.segments(self.warmup, window),
-            (LoadModel::Closed, _) | (_, Bound::Requests(_)) => Vec::new(),
+            (LoadModel::Closed, Bound::Duration(window)) => {
+                self.connection_plan.as_ref().map_or_else(Vec::new, |plan| plan.segments(window))
+            }
+            (_, Bound::Requests(_)) => Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! open files, resolve names or read the machine's state; the run crate does.
 
 mod check;
+mod connection_plan;
 mod duration;
 mod file;
 mod form;
@@ -12,6 +13,7 @@ mod job;
 mod load;
 mod replay;
 mod request;
+mod segment;
 mod shape;
 mod stream;
 mod target;
@@ -19,6 +21,7 @@ mod time;
 mod websocket;
 
 pub use check::{JobError, JobProblem};
+pub use connection_plan::{ConnectionPart, ConnectionPlan};
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use file::JobFileError;
 pub use form::{FormError, FormFault, JsonForm};
@@ -31,7 +34,8 @@ pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,
     PointerError, RequestSpec, check_pointer, hexadecimal, is_secret,
 };
-pub use shape::{Shape, ShapeSegment, Trace};
+pub use segment::LoadSegment;
+pub use shape::{RatePart, Shape, Trace};
 pub use stream::{StreamFormat, StreamSpec};
 pub use target::{IpVersion, Proxy, ProxyError, TlsSpec, TlsVersion};
 pub use time::{Nanos, Rate};

@@ -3,16 +3,14 @@
 //! The engine takes the send times and the ends of the segments from it. `check.rs` checks it against the other parts
 //! of a job.
 
+use crate::segment::{LoadStretch, SEGMENTS, divide, divide_parts};
 use crate::time::seconds;
-use crate::{Nanos, Rate, ReplaySpec};
+use crate::{LoadSegment, Nanos, Rate, ReplaySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Number of segments of a ramp or a trace: enough to locate the rate at which the server fails, and each long enough
-/// for percentiles.
-const SEGMENTS: u64 = 10;
 /// Sends of a schedule within this time are one burst: most responses arrive within it, and it is too short for a
 /// meaningful rate.
 const BURST: Nanos = Nanos::from_millis(100);
@@ -48,8 +46,36 @@ pub enum Shape {
         #[schemars(with = "f64")]
         each: Nanos,
     },
+    /// The offered rate is constant or changes linearly in each of several parts, one after the other.
+    Parts {
+        /// The parts, in order.
+        parts: Vec<RatePart>,
+    },
     /// Requests are sent at the times listed in a file.
     Trace(Trace),
+}
+
+/// A part of the window in which the offered rate is constant or changes linearly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RatePart {
+    /// Requests per second at its beginning.
+    #[serde(rename = "from_per_s")]
+    pub from: Rate,
+    /// Requests per second at its end.
+    #[serde(rename = "to_per_s")]
+    pub to: Rate,
+    /// Its length, in seconds.
+    #[serde(rename = "length_s", with = "seconds")]
+    #[schemars(with = "f64")]
+    pub length: Nanos,
+}
+
+impl RatePart {
+    /// The rates at both ends, per second.
+    pub fn ends_per_s(&self) -> [f64; 2] {
+        [self.from.get(), self.to.get()]
+    }
 }
 
 /// The times of all sends.
@@ -86,26 +112,6 @@ impl Trace {
     }
 }
 
-/// A part of the window with a separate block.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShapeSegment {
-    /// Its start, from the beginning of the window.
-    pub start: Nanos,
-    /// Its end.
-    pub end: Nanos,
-    /// The offered rate at its start, per second.
-    pub from_per_s: f64,
-    /// The offered rate at its end, per second.
-    pub to_per_s: f64,
-}
-
-impl ShapeSegment {
-    /// The mean offered rate, per second: the rate changes linearly.
-    pub fn offered_per_s(&self) -> f64 {
-        (self.from_per_s + self.to_per_s) / 2.0
-    }
-}
-
 impl Shape {
     /// The length of a window that contains the whole shape, and the responses to its last sends if the server keeps
     /// up; `None` if the shape has no fixed length.
@@ -113,48 +119,46 @@ impl Shape {
         match self {
             Shape::Steady { .. } | Shape::Ramp { .. } => None,
             Shape::Steps { rates, each } => Some(Nanos(each.0.saturating_mul(rates.len() as u64))),
+            Shape::Parts { parts } => Some(parts.iter().fold(Nanos::ZERO, |sum, part| sum + part.length)),
             Shape::Trace(Trace { moments, .. }) => Some(*moments.last()? + after_the_last(moments)),
+        }
+    }
+
+    /// Whether the schedule has several rates, each of which the server keeps up with or not. The times of a trace have
+    /// no rate.
+    pub fn has_several_rates(&self) -> bool {
+        match self {
+            Shape::Ramp { .. } | Shape::Steps { .. } | Shape::Parts { .. } => true,
+            Shape::Steady { .. } | Shape::Trace(_) => false,
         }
     }
 
     /// The parts of a window of this length after a warm-up of this length that are reported separately; none if the
     /// rate does not change, or if the times of a trace are not known.
-    pub fn segments(&self, warmup: Nanos, window: Nanos) -> Vec<ShapeSegment> {
-        let edge = |i: u64| Nanos((u128::from(window.0) * u128::from(i) / u128::from(SEGMENTS)) as u64);
-        let tenth = |i: u64, [from_per_s, to_per_s]: [f64; 2]| ShapeSegment {
-            start: edge(i),
-            end: edge(i + 1),
-            from_per_s,
-            to_per_s,
-        };
-        match self {
+    pub fn segments(&self, warmup: Nanos, window: Nanos) -> Vec<LoadSegment> {
+        let whole = [Nanos::ZERO, window];
+        let stretches = match self {
             Shape::Steady { .. } => Vec::new(),
-            Shape::Ramp { from, to } => {
-                let (from, to) = (from.get(), to.get());
-                let rate = |i: u64| from + (to - from) * i as f64 / SEGMENTS as f64;
-                (0..SEGMENTS).map(|i| tenth(i, [rate(i), rate(i + 1)])).collect()
-            }
-            Shape::Steps { rates, each } => {
-                let steps = rates.iter().zip(0u64..);
-                let edge = |i: u64| Nanos(each.0.saturating_mul(i));
-                let segment = |(rate, i): (&Rate, u64)| ShapeSegment {
-                    start: edge(i),
-                    end: edge(i + 1),
-                    from_per_s: rate.get(),
-                    to_per_s: rate.get(),
-                };
-                steps.map(segment).collect()
-            }
+            Shape::Ramp { from, to } => divide(whole, [from.get(), to.get()], SEGMENTS).collect(),
+            Shape::Steps { rates, each } => divide_parts(rates.iter().map(|rate| (*each, [rate.get(); 2]))),
+            Shape::Parts { parts } => divide_parts(parts.iter().map(|part| (part.length, part.ends_per_s()))),
             Shape::Trace(trace) if trace.moments.is_empty() => Vec::new(),
             Shape::Trace(trace) => {
-                let segment = |i| {
-                    let (start, end) = (edge(i), edge(i + 1));
+                let offered = |LoadStretch { start, end, .. }| {
                     let sends = trace.sends_between(warmup + start, warmup + end);
-                    tenth(i, [sends as f64 / end.since(start).as_secs_f64().max(1e-9); 2])
+                    let mean = sends as f64 / end.since(start).as_secs_f64().max(1e-9);
+                    LoadStretch { start, end, mean }
                 };
-                (0..SEGMENTS).map(segment).collect()
+                divide(whole, [0.0; 2], SEGMENTS).map(offered).collect()
             }
-        }
+        };
+        let segment = |LoadStretch { start, end, mean }| LoadSegment {
+            start,
+            end,
+            offered_per_s: Some(mean),
+            connections: None,
+        };
+        stretches.into_iter().map(segment).collect()
     }
 
     /// Mean offered rate over a window of this length after a warm-up of this length, per second.
@@ -164,6 +168,14 @@ impl Shape {
             Shape::Ramp { from, to } => (from.get() + to.get()) / 2.0,
             Shape::Steps { rates, .. } => {
                 rates.iter().map(|rate| rate.get()).sum::<f64>() / rates.len().max(1) as f64
+            }
+            Shape::Parts { parts } => {
+                let sends = parts.iter().map(|part| {
+                    let [from, to] = part.ends_per_s();
+                    part.length.as_secs_f64() * (from + to) / 2.0
+                });
+                let length = parts.iter().map(|part| part.length.as_secs_f64());
+                sends.sum::<f64>() / length.sum::<f64>().max(1e-9)
             }
             Shape::Trace(trace) => {
                 let sends = trace.sends_between(warmup, warmup + window);
@@ -220,10 +232,27 @@ mod tests {
         let fast = (0..1_000).map(|i| (6_000 + i * 5) * MILLISECOND);
         let shape = Shape::Trace(slow.chain(fast).map(Nanos).collect::<Vec<_>>().into());
         let segments = shape.segments(Nanos::from_secs(1), Nanos::from_secs(10));
-        let rates: Vec<f64> = segments.iter().map(ShapeSegment::offered_per_s).collect();
+        let rates: Vec<f64> = segments.iter().filter_map(|segment| segment.offered_per_s).collect();
         assert_eq!(rates, [[100.0; 5], [200.0; 5]].concat());
         assert_eq!((segments[9].start, segments[9].end), (Nanos::from_secs(9), Nanos::from_secs(10)));
         assert_eq!(Shape::Trace(Trace::default()).segments(Nanos::ZERO, Nanos::from_secs(1)), []);
+    }
+
+    #[test]
+    fn parts_have_their_own_lengths() {
+        let rate = |rate| Rate::per_second(rate).unwrap();
+        let part = |from, to, seconds| RatePart {
+            from: rate(from),
+            to: rate(to),
+            length: Nanos::from_secs(seconds),
+        };
+        let parts = vec![part(100.0, 300.0, 2), part(300.0, 300.0, 5), part(300.0, 100.0, 1)];
+        let shape = Shape::Parts { parts };
+        assert_eq!(shape.length(), Some(Nanos::from_secs(8)));
+        assert_eq!(shape.offered_per_s(Nanos::ZERO, Nanos::from_secs(8)), 262.5);
+        let segments = shape.segments(Nanos::ZERO, Nanos::from_secs(8));
+        let offered: Vec<_> = segments.iter().map(|segment| segment.offered_per_s).collect();
+        assert_eq!(offered, [Some(150.0), Some(250.0), Some(300.0), Some(200.0)]);
     }
 
     #[test]

@@ -56,7 +56,8 @@ pub(crate) fn starved_connections(run: &Run) -> Option<TypedVerdict> {
     let connections = &run.connections;
     let carried = run.carried_over;
     let unanswered = carried.map(|carried| carried.unanswered);
-    let served = connections.served.filter(|_| !is_open(run));
+    // A connection that is opened late or closed early serves fewer than others.
+    let served = connections.served.filter(|_| !is_open(run) && run.loop_.connection_plan.is_none());
     let is_starved = |served: Served| served.min == 0 && served.median >= MIN_SERVED;
     let starved = served.is_some_and(is_starved);
     // Requests that a growing queue leaves unanswered are judged as saturation. If no request was answered,

@@ -141,6 +141,10 @@ fn times(run: &Run) -> Option<&Times> {
 /// requests due in half of the pause, in a closed loop half of the number that the connections carry. One slow request
 /// is not a pause. Also the number of pauses about as long.
 fn delaying_pauses(run: &Run) -> Option<(u64, u64)> {
+    if run.loop_.connection_plan.is_some() {
+        // The rate and the times of each number of connections differ: only silence is a pause.
+        return Some((0, 0));
+    }
     let histogram = times(run)?.decode().ok()?;
     let longest_ns = histogram.max()?;
     let above = |share: f64| {
@@ -328,7 +332,7 @@ pub(crate) fn idle_connections(run: &Run) -> Option<TypedVerdict> {
 /// connecting takes no part of the time, and neither side paused.
 fn holds_little(run: &Run) -> bool {
     let loop_ = &run.loop_;
-    let rests = loop_.think.is_some() || loop_.requests.is_some();
+    let rests = loop_.think.is_some() || loop_.requests.is_some() || loop_.changes();
     let ok = run.total.counts.ok;
     let reconnects = loop_.without_keep_alive
         || loop_.requests_per_connection.is_some()

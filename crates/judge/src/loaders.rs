@@ -207,10 +207,9 @@ mod tests {
         run.total = block(&loaders.concat());
         run.by_generator = Some(loaders.iter().map(|loader| block(loader)).collect());
         run.intervals = (0..SLICES)
-            .map(|at| Interval {
-                phase: Phase::Window,
-                start_ns: at as u64,
-                block: block(&loaders.each_ref().map(|loader| loader[at].clone())),
+            .map(|at| {
+                let of_loaders = loaders.each_ref().map(|loader| loader[at].clone());
+                Interval::new(Phase::Window, at as u64, block(&of_loaders))
             })
             .collect();
         let window = Some(Span { start_ns: 1_000_000_000, end_ns: 11_000_000_000 });

@@ -50,7 +50,7 @@ pub(crate) fn is_saturated(run: &Run) -> bool {
 /// one by one.
 fn falls_behind(run: &Run) -> bool {
     is_judged(run)
-        && !has_rates(run)
+        && !run.loop_.has_several_rates()
         && match growth(run) {
             Some(growth) => is_overload(growth, run),
             None => falls_short_at_once(run),
@@ -61,11 +61,6 @@ fn is_judged(run: &Run) -> bool {
     // Requests that a lost loader did not send are missing from the counts, but not because of the server.
     let is_short = run.loaders.iter().any(|loader| loader.lost.is_some());
     is_open(run) && run.total.counts.scheduled > 0 && !is_short
-}
-
-/// Whether the schedule has several rates, each of which the server keeps up with or not.
-fn has_rates(run: &Run) -> bool {
-    matches!(run.loop_.shape, Some(Shape::Ramp { .. } | Shape::Steps { .. }))
 }
 
 pub(crate) fn saturated(run: &Run) -> Option<TypedVerdict> {
@@ -116,7 +111,7 @@ impl Bottleneck {
         };
         if times.low_ns < MIN_GROWN * times.shortest_ns {
             Self::Connections
-        } else if times.low_ns < MAX_WIDE * times.median_ns && !has_rates(run) {
+        } else if times.low_ns < MAX_WIDE * times.median_ns && !run.loop_.has_several_rates() {
             Self::Unknown
         } else {
             Self::Server
@@ -332,7 +327,7 @@ pub fn fell_short(run: &Run, least: f64) -> bool {
 
 /// The first segment in which the server fell behind, with the one before it.
 fn first_break(run: &Run) -> Option<(Option<&Segment>, &Segment)> {
-    let segments = run.by_segment.as_deref().filter(|_| is_judged(run) && has_rates(run))?;
+    let segments = run.by_segment.as_deref().filter(|_| is_judged(run) && run.loop_.has_several_rates())?;
     let most = outstanding_max(run);
     // Requests that waited for the generator may lie in another segment than its pause, and then wait for a connection.
     let stalled_ns = if generator::stall(run).is_some() { longest_stall_ns(run) } else { 0 };

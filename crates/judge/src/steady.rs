@@ -19,7 +19,7 @@ const TIME_CHANGE_NS_LEAST_VIRTUAL: f64 = 60_000.0;
 /// The finding on the window's steadiness. Intended changes of the load, a growing queue and a pause are judged
 /// elsewhere.
 pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
-    let shaped = run.loop_.shape.is_some() || run.loop_.think.is_some() || run.loop_.requests.is_some();
+    let shaped = run.loop_.changes() || run.loop_.think.is_some() || run.loop_.requests.is_some();
     let is_judged = overload::is_saturated(run) || load::outage(run).is_some();
     if shaped || is_judged || stopped_answering(run).is_some() || generator::is_spoiled(run) {
         return None;

@@ -609,6 +609,7 @@ fn a_trace_is_judged_by_the_growth_over_its_segments() {
                     start_ns: index * 1_000_000_000,
                     end_ns: (index + 1) * 1_000_000_000,
                     offered_per_s: 1_000.0,
+                    connections: None,
                     completed_in_segment: completed,
                     block: Block { counts, ..Block::default() },
                 }
@@ -702,7 +703,14 @@ fn a_changing_load_breaks_at_the_step_where_completions_fall_behind() {
         block.counts =
             Counts { scheduled: offered_per_s as u64, ok: offered_per_s as u64, ..Counts::default() };
         block.generator_lag_ns.as_mut().unwrap().max = lag_max;
-        Segment { start_ns: 0, end_ns: 1_000_000_000, offered_per_s, completed_in_segment: completed, block }
+        Segment {
+            start_ns: 0,
+            end_ns: 1_000_000_000,
+            offered_per_s,
+            connections: None,
+            completed_in_segment: completed,
+            block,
+        }
     };
     let steps = |second: u64, lag_max: u64| {
         move |run: &mut Run| {
@@ -1219,4 +1227,23 @@ fn rows_with_unequal_work_are_named() {
     assert_eq!(unequal_work(&[vec![&closed()], vec![]]), [None, None]);
     let (blanks, compact) = (run(716, 190), run(637, 150));
     assert_eq!(unequal_work(&[vec![&compact], vec![&compact], vec![&blanks]]), [None, None, None]);
+}
+
+#[test]
+fn a_number_of_connections_that_changes_is_not_judged_as_one_load() {
+    let growing = |run: &mut Run| {
+        for (interval, second) in run.intervals.iter_mut().zip(1..) {
+            (interval.block.counts.ok, interval.block.counts.scheduled) = (100 * second, 100 * second);
+        }
+        run.connections.served = Some(paceline_record::Served { min: 0, median: 100, max: 200 });
+    };
+    let names = |found: Vec<(String, Severity)>| found.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let constant = names(verdicts(closed(), growing));
+    assert!(constant.contains(&"starved_connections".to_owned()), "{constant:?}");
+    assert!(constant.contains(&"still_warming".to_owned()), "{constant:?}");
+    let planned = |run: &mut Run| {
+        growing(run);
+        run.loop_.connection_plan = Some(paceline_job::ConnectionPlan::Ramp { from: 1, to: 64 });
+    };
+    assert_eq!(verdicts(closed(), planned), []);
 }

@@ -119,7 +119,7 @@ impl Merge {
             (sums, sessions) => *sums = sums.take().or_else(|| sessions.clone()),
         }
         let epoch_ns = run.phases.warmup.start_ns as i64;
-        for Interval { phase, start_ns, block } in &run.intervals {
+        for Interval { phase, start_ns, block, .. } in &run.intervals {
             // Before the warm-up there is one stretch, of a length of its own.
             let since_ns = *start_ns as i64 - epoch_ns;
             let start_ns = if since_ns < 0 { -1 } else { since_ns + late_ns as i64 };
@@ -149,10 +149,8 @@ impl Merge {
         let gaps = gaps_of_all(&prepared.settings, &self.noted);
         let is_whole = self.loaders.iter().all(|loader| loader.lost.is_none() && loader.late_ns.is_none());
         let epoch_ns = phases.warmup.start_ns as i64;
-        let interval = |((phase, start_ns), sum): ((Phase, i64), BlockSum)| Interval {
-            phase,
-            start_ns: (epoch_ns + start_ns).max(0) as u64,
-            block: sum.into_block(),
+        let interval = |((phase, start_ns), sum): ((Phase, i64), BlockSum)| {
+            Interval::new(phase, (epoch_ns + start_ns).max(0) as u64, sum.into_block())
         };
         let mut run = Run {
             id: wall_clock::new_id(),

@@ -113,7 +113,7 @@ mod tests {
     fn found(change: impl FnOnce(&mut Run)) -> Vec<String> {
         let mut run = fixture::run(100);
         let (head, tail) = (Block::default(), run.total.clone());
-        let interval = |block| Interval { phase: Phase::Window, start_ns: 0, block };
+        let interval = |block| Interval::new(Phase::Window, 0, block);
         run.intervals = vec![interval(head), interval(tail)];
         change(&mut run);
         run.contradictions()

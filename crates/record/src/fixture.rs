@@ -60,7 +60,7 @@ fn intervals(phases: &Phases, ok: u64, bad_status: u64) -> Vec<Interval> {
     let starts = (phases.warmup.start_ns..phases.window.end_ns).step_by(SECOND_NS as usize);
     let counts = Counts { scheduled: ok + bad_status, ok, bad_status, ..Counts::default() };
     let block = Block { counts, ..Block::default() };
-    starts.map(|start_ns| Interval { phase: Phase::Window, start_ns, block: block.clone() }).collect()
+    starts.map(|start_ns| Interval::new(Phase::Window, start_ns, block.clone())).collect()
 }
 
 /// A sound trial without a run.

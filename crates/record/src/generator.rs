@@ -18,9 +18,9 @@ fn is_zero(count: &u64) -> bool {
 /// Connections requested and opened, and the side that closed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// The number of requested connections.
+    /// The number of requested connections; of a number that changes, the highest one.
     pub asked: u64,
-    /// Open at the same time when the warm-up began.
+    /// Open at the same time when the warm-up began; of a number that changes, the most at any time from then on.
     pub had: u64,
     /// Closed by the server from then on, including the drain.
     pub closed_by_server: u64,

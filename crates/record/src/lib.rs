@@ -49,7 +49,8 @@ pub use id::{Id, InvalidId};
 pub use limit::{Limit, LimitKind};
 pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind, WorkloadProtocol};
 pub use paceline_job::{
-    Arrivals, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind, Shape, StreamFormat, Think, Trace,
+    Arrivals, ConnectionPart, ConnectionPlan, Distribution, ExpectedValue, JsonForm, PaceChoice, PaceKind,
+    RatePart, Shape, StreamFormat, Think, Trace,
 };
 pub use parallel::map_parallel;
 pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};

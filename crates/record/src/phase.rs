@@ -52,8 +52,18 @@ pub struct Interval {
     pub phase: Phase,
     /// Start of the interval, in nanoseconds from the start of the run.
     pub start_ns: u64,
+    /// The mean number of connections open in it, if their number changes as planned.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connections: Option<f64>,
     /// The requests of that cohort that ended in it.
     pub block: Block,
+}
+
+impl Interval {
+    /// An interval of a run whose number of connections does not change.
+    pub fn new(phase: Phase, start_ns: u64, block: Block) -> Self {
+        Self { phase, start_ns, connections: None, block }
+    }
 }
 
 /// A part of the window with its own load: a step, or a tenth of a ramp. Its block contains the requests that fell due
@@ -64,8 +74,11 @@ pub struct Segment {
     pub start_ns: u64,
     /// End, in nanoseconds from the start of the run.
     pub end_ns: u64,
-    /// The mean offered rate of the segment, per second.
+    /// The mean offered rate of the segment, per second; 0 in a closed loop, which has no schedule.
     pub offered_per_s: f64,
+    /// The mean number of connections planned for the segment, if that changes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connections: Option<f64>,
     /// Valid responses completed in it, whenever they fell due: the achieved rate of the segment counts them.
     pub completed_in_segment: u64,
     /// The requests that fell due in it, wherever they completed.

@@ -8,7 +8,7 @@ use crate::{
     Generator, Interval, Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target,
     Throttling, TimeKind, Verdict,
 };
-use paceline_job::{Arrivals, Job, PaceChoice, PaceKind, Shape, Think};
+use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -174,7 +174,7 @@ impl Run {
 
     /// For a load of several rates, the last one with which the server kept up.
     fn kept_up_at_per_s(&self) -> Option<f64> {
-        if !matches!(self.loop_.shape, Some(Shape::Ramp { .. } | Shape::Steps { .. })) {
+        if !self.loop_.has_several_rates() {
             return None;
         }
         let offered = self.by_segment.iter().flatten().map(|segment| segment.offered_per_s);
@@ -182,6 +182,12 @@ impl Run {
             true => self.of_saturated("kept_up_at_per_s"),
             false => offered.reduce(f64::max),
         }
+    }
+
+    /// For a number of connections that changes, the segment with the highest achieved rate.
+    pub fn fastest_segment(&self) -> Option<&Segment> {
+        let segments = self.by_segment.iter().flatten().filter(|segment| segment.connections.is_some());
+        segments.max_by(|a, b| a.achieved_per_s().total_cmp(&b.achieved_per_s()))
     }
 
     /// A figure of the verdict that responses fell behind the offered rate.
@@ -228,8 +234,11 @@ impl LoopKind {
 pub struct Loop {
     /// Which loop: `closed` or `open`.
     pub kind: LoopKind,
-    /// Number of requested connections.
+    /// Number of requested connections; the highest one if it changes.
     pub connections: u32,
+    /// How that number changes over the window, if it does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub connection_plan: Option<ConnectionPlan>,
     /// Maximum outstanding requests on a connection.
     pub depth: u32,
     /// Whether a connection sent its next requests only after all of them were answered.
@@ -260,6 +269,18 @@ pub struct Loop {
     /// The spacing of arrivals, open loop.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arrivals: Option<Arrivals>,
+}
+
+impl Loop {
+    /// Whether the schedule has several rates, each of which the server keeps up with or not.
+    pub fn has_several_rates(&self) -> bool {
+        self.shape.as_ref().is_some_and(Shape::has_several_rates)
+    }
+
+    /// Whether the load changes over the window: figures of the whole window are then a mixture.
+    pub fn changes(&self) -> bool {
+        self.shape.is_some() || self.connection_plan.is_some()
+    }
 }
 
 /// The requested pace and the one used.

@@ -18,9 +18,10 @@ use paceline_engine::{
     Phase as EnginePhase, PhaseTimes, RunOutcome, RunStart, SPIN_BEFORE, Settings, StopFlag, Tally,
     TallyCounts as EngineCounts,
 };
-use paceline_job::Job;
+use paceline_job::{Bound, Job};
 use paceline_record as record;
 use paceline_record::{Block, Run};
+use std::collections::BTreeMap;
 use std::iter::Sum;
 use std::net::SocketAddr;
 
@@ -108,8 +109,7 @@ fn record(
         not_ok_share_allowed: None,
         connections: connections(
             settings,
-            &outcome.connections,
-            outcome.tls.as_ref(),
+            &outcome,
             health.listen_overflows().filter(|_| is_here(&settings.address)),
         ),
         environment: record::Environment { held: prepared.held.clone(), ..crate::environment::read() },
@@ -123,7 +123,7 @@ fn record(
         server: health.server(window_s, sent_in_window(&outcome)),
         behind_server: health.behind_server(window_s, sent_in_window(&outcome)),
         loaders: Vec::new(),
-        intervals: intervals(&outcome),
+        intervals: intervals(job, &outcome),
         expect_continue: expect_continue(job, &outcome),
         carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),
@@ -191,11 +191,11 @@ fn phases(spans: &PhaseTimes) -> record::Phases {
 
 fn connections(
     settings: &Settings,
-    counts: &ConnectionCounts,
-    tls: Option<&TlsOutcome>,
+    outcome: &RunOutcome,
     listen_overflows: Option<u64>,
 ) -> record::Connections {
     let job = &settings.job;
+    let (counts, tls) = (&outcome.connections, outcome.tls.as_ref());
     let of_address = |(address, of_it): (&SocketAddr, &AddressCounts)| record::AddressConnections {
         address: address.to_string(),
         made: of_it.made,
@@ -205,7 +205,7 @@ fn connections(
         commonest_failure: commonest(&of_it.failures, counts, tls),
     };
     record::Connections {
-        asked: job.connections.into(),
+        asked: connections_asked(job, &outcome.spans).into(),
         had: counts.had,
         closed_by_server: counts.closed_by_server,
         closed_by_us: counts.closed_by_us,
@@ -237,6 +237,14 @@ fn commonest(
     let (failure, count) = failures.iter().max_by_key(|(_, count)| *count)?;
     let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
     Some(format!("{}, {times}", in_full(*failure, counts, tls)))
+}
+
+/// The number of connections asked for; of a number that changes, the highest up to the end of the window.
+fn connections_asked(job: &Job, spans: &PhaseTimes) -> u32 {
+    match (&job.connection_plan, job.window) {
+        (Some(plan), Bound::Duration(window)) => plan.most_until(window, spans.drain.since(spans.window)),
+        (None, _) | (Some(_), Bound::Requests(_)) => job.connections,
+    }
 }
 
 /// Whether the target is on this machine.
@@ -372,7 +380,23 @@ fn expect_continue(job: &Job, outcome: &RunOutcome) -> Option<record::ExpectCont
     })
 }
 
-fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
+/// The mean number of connections open in each interval, by its beginning: the time for which they were open, of both
+/// cohorts, divided by its length.
+fn open_connections(outcome: &RunOutcome) -> BTreeMap<Nanos, f64> {
+    let mut times: BTreeMap<Nanos, Nanos> = BTreeMap::new();
+    for interval in &outcome.intervals {
+        *times.entry(interval.start).or_default() += interval.tally.counts.connection_time;
+    }
+    let ends: Vec<Nanos> = times.keys().skip(1).copied().chain([outcome.spans.end]).collect();
+    let mean = |((start, time), end): ((Nanos, Nanos), Nanos)| {
+        let length = end.since(start.max(outcome.spans.start));
+        (start, ratio(time.0 as f64, length.0 as f64))
+    };
+    times.into_iter().zip(ends).map(mean).collect()
+}
+
+fn intervals(job: &Job, outcome: &RunOutcome) -> Vec<record::Interval> {
+    let open = job.connection_plan.as_ref().map(|_| open_connections(outcome)).unwrap_or_default();
     let mut tally = Tally::default();
     let mut kept = Vec::new();
     for interval in &outcome.intervals {
@@ -384,7 +408,8 @@ fn intervals(outcome: &RunOutcome) -> Vec<record::Interval> {
             _ => record::Phase::Warmup,
         };
         let start_ns = interval.start.max(outcome.spans.start).since(outcome.spans.start).0;
-        kept.push(record::Interval { phase, start_ns, block: block(&tally) });
+        let connections = open.get(&interval.start).copied();
+        kept.push(record::Interval { phase, start_ns, connections, block: block(&tally) });
     }
     kept
 }

@@ -5,7 +5,7 @@
 use crate::blocks::block;
 use paceline_engine::{RunOutcome, Tally};
 use paceline_job::Job;
-use paceline_job::{Bound, LoadModel, Nanos, Shape, ShapeSegment};
+use paceline_job::{Bound, LoadModel, LoadSegment, Nanos, Shape};
 use paceline_record as record;
 
 /// The requested loop.
@@ -27,6 +27,7 @@ pub fn load_of(job: &Job, outcome: &RunOutcome) -> record::Loop {
     record::Loop {
         kind,
         connections: asked.connections,
+        connection_plan: asked.connection_plan.clone(),
         depth: asked.depth.into(),
         batch: asked.batch,
         requests_per_connection: asked.requests_per_connection,
@@ -54,12 +55,10 @@ fn requests_due_per_s(offered_per_s: Option<f64>, outcome: &RunOutcome) -> Optio
 /// The mean offered rate. For a rate that changes, only the part before the end of the window counts.
 fn offered_per_s(asked: &Job, shape: &Shape, outcome: &RunOutcome) -> f64 {
     let window = outcome.spans.drain.since(outcome.spans.window);
-    match (shape, outcome.stopped) {
-        (Shape::Ramp { .. } | Shape::Steps { .. }, true) if window > Nanos::ZERO => {
-            outcome.total.counts.scheduled as f64 / window.as_secs_f64()
-        }
-        _ => shape.offered_per_s(asked.warmup, window),
+    if outcome.stopped && shape.has_several_rates() && window > Nanos::ZERO {
+        return outcome.total.counts.scheduled as f64 / window.as_secs_f64();
     }
+    shape.offered_per_s(asked.warmup, window)
 }
 
 /// Checks whether random arrivals were sent at times of the requested distribution.
@@ -75,11 +74,12 @@ pub fn arrival_check(gaps: &[f64]) -> Option<record::ArrivalCheck> {
 /// The segments of the window, up to its actual end.
 pub fn by_segment(job: &Job, outcome: &RunOutcome) -> Option<Vec<record::Segment>> {
     let spans = &outcome.spans;
-    let begun = |segment: &ShapeSegment| spans.window + segment.start < spans.drain;
-    let kept = |(segment, tally): (ShapeSegment, &Tally)| record::Segment {
+    let begun = |segment: &LoadSegment| spans.window + segment.start < spans.drain;
+    let kept = |(segment, tally): (LoadSegment, &Tally)| record::Segment {
         start_ns: (spans.window + segment.start).since(spans.start).0,
         end_ns: (spans.window + segment.end).min(spans.drain).since(spans.start).0,
-        offered_per_s: segment.offered_per_s(),
+        offered_per_s: segment.offered_per_s.unwrap_or_default(),
+        connections: segment.connections,
         completed_in_segment: tally.counts.completed_in_segment,
         block: block(tally),
     };

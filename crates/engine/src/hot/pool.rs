@@ -2,7 +2,7 @@
 //!
 //! It is plain state: it reads no clock and moves no bytes. The traffic takes the next connection from it and reports
 //! events of connections to it. There may be a hundred thousand, so the state of each is small (a test checks its
-//! size).
+//! size). Over 600 lines: its states and every change of them belong together.
 
 use super::protocol::ProtocolFault;
 use crate::outcome::ConnectionFailure;
@@ -31,6 +31,8 @@ pub(super) enum ConnectionState {
     Greeting,
     /// The last request that it may carry has been sent.
     Last,
+    /// Not needed any more: it ends when its requests are answered and its sessions are over.
+    Retiring,
     /// In the think time before the next request.
     Thinking,
     /// Its socket had no room for a request; an event will report room.
@@ -83,6 +85,10 @@ struct PooledConnection {
 #[derive(Debug)]
 pub(super) struct Pool {
     connections: Vec<PooledConnection>,
+    /// How many of them are in use: the first ones. All, unless their number is planned.
+    active: u32,
+    /// Whether their number is planned.
+    is_planned: bool,
     /// Free connections, longest free first. An entry may be stale: check its state when taking it.
     line: VecDeque<Slot>,
     /// Slots that need a handshake.
@@ -119,6 +125,7 @@ impl Pool {
     /// A pool with all connections still to be made.
     pub(super) fn new(settings: &Settings, worker: u32) -> Self {
         let count = settings.connections_of(worker);
+        let (active, _) = settings.planned_connections(worker, Nanos::ZERO);
         let connection = PooledConnection {
             state: ConnectionState::Closed,
             is_queued: false,
@@ -135,8 +142,10 @@ impl Pool {
         };
         Self {
             connections: vec![connection; count as usize],
+            active,
+            is_planned: settings.job.connection_plan.is_some(),
             line: VecDeque::with_capacity(count as usize),
-            to_connect: (0..count).collect(),
+            to_connect: (0..active).collect(),
             again: VecDeque::new(),
             open: 0,
             connecting: 0,
@@ -162,9 +171,14 @@ impl Pool {
         &mut self.connections[slot as usize]
     }
 
-    /// The number of connections to make.
+    /// The number of slots for connections.
     pub(super) fn count(&self) -> u32 {
         self.connections.len() as u32
+    }
+
+    /// The number of connections in use, which is the number to make.
+    pub(super) fn active(&self) -> u32 {
+        self.active
     }
 
     /// The number of open connections.
@@ -230,7 +244,8 @@ impl Pool {
         (self.counts.closed_by_server, self.counts.closed_by_us, self.counts.closed_as_asked) = (0, 0, 0);
     }
 
-    /// Sets the number of open connections at the end of the connect phase.
+    /// Sets the number of open connections at the end of the connect phase. If their number is planned, it is the highest
+    /// number from then on.
     pub(super) fn set_had(&mut self) -> u64 {
         self.counts.had = self.open.into();
         self.counts.had
@@ -244,9 +259,14 @@ impl Pool {
         !self.to_connect.is_empty()
     }
 
-    /// The slot whose handshake is next.
+    /// The slot whose handshake is next. One that has been connected since it was queued is skipped.
     pub(super) fn next_to_connect(&mut self) -> Option<Slot> {
-        self.to_connect.pop_front()
+        loop {
+            let slot = self.to_connect.pop_front()?;
+            if self.state(slot) == ConnectionState::Closed {
+                return Some(slot);
+            }
+        }
     }
 
     /// Queues a closed slot for connecting.
@@ -273,6 +293,9 @@ impl Pool {
         self.connecting -= 1;
         self.open += 1;
         self.counts.made += 1;
+        if self.is_planned {
+            self.counts.had = self.counts.had.max(self.open.into());
+        }
         let left = self.carries;
         let connection = self.of_mut(slot);
         (connection.state, connection.left) = (ConnectionState::Open, left);
@@ -464,6 +487,34 @@ impl Pool {
             connection.state = ConnectionState::Open;
         }
         rested
+    }
+}
+
+/// The connections in use, if their number is planned.
+impl Pool {
+    /// Whether a connection is in use.
+    pub(super) fn is_active(&self, slot: Slot) -> bool {
+        slot < self.active
+    }
+
+    /// Whether the number of connections is planned.
+    pub(super) fn is_planned(&self) -> bool {
+        self.is_planned
+    }
+
+    /// Sets the number of connections in use; returns the number before.
+    pub(super) fn set_active(&mut self, active: u32) -> u32 {
+        std::mem::replace(&mut self.active, active)
+    }
+
+    /// An open connection is not needed any more: it takes no further requests.
+    pub(super) fn retire(&mut self, slot: Slot) {
+        self.of_mut(slot).state = ConnectionState::Retiring;
+    }
+
+    /// A connection that was retiring is needed again.
+    pub(super) fn resume(&mut self, slot: Slot) {
+        self.of_mut(slot).state = ConnectionState::Open;
     }
 }
 

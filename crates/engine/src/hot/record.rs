@@ -76,8 +76,17 @@ pub struct Recorder {
     notes: SampledSends,
     /// Whether intended sends come from a schedule, in which case there are response times.
     open: bool,
+    /// The open connections; none if their number is not planned.
+    connections: Option<OpenConnections>,
     /// Ended seconds that have not been reported; none if no observer wants them.
     news: Option<Vec<EndedSecond>>,
+}
+
+/// The connections that are open, and counted up to a moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenConnections {
+    number: u32,
+    counted_until: Nanos,
 }
 
 /// The length of an interval: a second, or less if the window would have fewer than ten.
@@ -118,6 +127,7 @@ impl Recorder {
             ended_before: Endings::default(),
             notes: SampledSends::default(),
             open: false,
+            connections: None,
             news: None,
         }
     }
@@ -135,6 +145,7 @@ impl Recorder {
         (self.interval, self.interval_start, self.interval_end) = (self.tick, Nanos::ZERO, Nanos::NEVER);
         (self.second, self.second_start) = (Vec::new(), Nanos::ZERO);
         (self.epoch, self.open) = (Nanos::ZERO, open);
+        self.connections = settings.job.connection_plan.as_ref().map(|_| OpenConnections::default());
         self.news = None;
         self.notes = SampledSends::default();
         self.ended_before = Endings::default();
@@ -212,6 +223,7 @@ impl Recorder {
     /// last.
     fn over(&mut self, early: Phase, second_end: Option<Nanos>) {
         let before = self.kept.len();
+        self.count_connections(self.interval_end);
         self.put_away(early);
         if let Some(news) = &mut self.news {
             for newest in &self.kept[before..] {
@@ -481,6 +493,29 @@ impl Recorder {
         }
     }
 
+    /// Sets the number of open connections from now on.
+    pub(super) fn set_open(&mut self, number: u32, now: Nanos) {
+        self.roll(now);
+        self.count_connections(now);
+        if let Some(connections) = &mut self.connections {
+            connections.number = number;
+        }
+    }
+
+    /// Counts the time for which connections were open, up to `until`. Like connections that are made, it is counted with
+    /// the requests of the first kind.
+    fn count_connections(&mut self, until: Nanos) {
+        let Some(OpenConnections { number, counted_until }) = &mut self.connections else { return };
+        let number = u64::from(*number);
+        let mut from = std::mem::replace(counted_until, until.max(*counted_until));
+        while from < until {
+            let end = self.blocks.same_until(from).min(until);
+            let block = self.block_of(from, 0);
+            self.tally(block).counts.connection_time += Nanos(number.saturating_mul(end.since(from).0));
+            from = end;
+        }
+    }
+
     /// Counts the connect time plus service time of a request that ended, ok or timed out, on a connection made for it
     /// alone.
     pub(super) fn connected_and_served(&mut self, block: BlockIndex, took: Nanos) {
@@ -514,6 +549,10 @@ impl Recorder {
             self.coarsen();
         }
         (self.interval_start, self.interval_end) = (start, start + self.tick);
+        // Intervals in which the generator did not run are not kept.
+        if let Some(connections) = &mut self.connections {
+            connections.counted_until = connections.counted_until.max(start);
+        }
     }
 
     /// Adds the current tallies to the totals and keeps their contents; the warm-up's tally is labelled `early`.

@@ -66,7 +66,7 @@ impl Ticks {
             (Shape::Steady { rate }, Some(gaps)) => {
                 TickSource::Random { at_ns: 0.0, stride, gap_ns: rate.gap_ns(), gaps }
             }
-            (Shape::Ramp { .. } | Shape::Steps { .. }, gaps) => {
+            (Shape::Ramp { .. } | Shape::Steps { .. } | Shape::Parts { .. }, gaps) => {
                 let window = timeline.window_end.since(timeline.window_start);
                 match Profile::from_shape(shape, settings.job.warmup, window) {
                     Some(profile) => TickSource::Shaped { count: 0.0, stride, profile, gaps },

@@ -299,10 +299,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     /// Whether the connect phase has ended: all connections are made, its limit was reached, or none can be made.
     fn has_connections(&self) -> bool {
         let (pool, now) = (self.traffic.pool(), self.traffic.now());
-        let all = pool.open() == pool.count();
+        let all = pool.open() == pool.active();
         // A thread that gets no CPU time before the limit makes its first attempts nevertheless.
         let late = pool.attempts() > 0 && now.since(self.spans.start) >= self.settings.job.connect_timeout;
-        let hopeless = pool.failed() >= MIN_ATTEMPTS.max(2 * u64::from(pool.count()));
+        let hopeless = pool.failed() >= MIN_ATTEMPTS.max(2 * u64::from(pool.active()));
         let settled =
             !self.traffic.refusal_may_follow() || now.since(self.traffic.last_progress()) >= REFUSAL_AWAITED;
         all && settled || late || pool.open() == 0 && hopeless

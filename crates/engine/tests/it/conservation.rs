@@ -18,7 +18,7 @@ use paceline_engine::{
     Think,
 };
 use paceline_http::{EventFormat, GrpcCode, LineFiles, Method, Request, RequestTemplate, Scheme, Url};
-use paceline_job::Protocol;
+use paceline_job::{ConnectionPart, ConnectionPlan, Protocol, RatePart};
 use std::sync::Arc;
 
 /// Simulated runs in the everyday test; `PACELINE_CASES=1000000` runs the million.
@@ -31,11 +31,19 @@ const CASES_HTTP3: u64 = 500;
 /// A shape determined by the seed, and its window, if it requires one.
 fn shape(random: &mut Random) -> (Shape, Option<Nanos>) {
     let rate = |random: &mut Random| Rate::per_second(1.0 + random.unit() * 5_000.0).unwrap();
-    let shape = match random.below(6) {
+    let shape = match random.below(7) {
         0 => Shape::Ramp { from: rate(random), to: rate(random) },
         1 => {
             let rates: Vec<_> = (0..1 + random.below(5)).map(|_| rate(random)).collect();
             Shape::Steps { rates, each: Nanos(1 + random.below(12_000_000)) }
+        }
+        3 => {
+            let part = |random: &mut Random| RatePart {
+                from: rate(random),
+                to: rate(random),
+                length: Nanos(1 + random.below(12_000_000)),
+            };
+            Shape::Parts { parts: (0..1 + random.below(4)).map(|_| part(random)).collect() }
         }
         2 => {
             let mut times: Vec<_> =
@@ -65,6 +73,20 @@ fn connections(random: &mut Random, depth: u16, job: &mut Job) {
         _ => None,
     };
     job.keep_alive = depth > 1 || job.requests_per_connection.is_some() || random.below(4) > 0;
+}
+
+/// A number of connections that changes, determined by the seed: the window is as long as its parts.
+fn connection_plan(random: &mut Random, job: &mut Job) {
+    let number = |random: &mut Random| 1 + random.below(6) as u32;
+    let part = |random: &mut Random| ConnectionPart {
+        from: number(random),
+        to: number(random),
+        length: Nanos(1 + random.below(12_000_000)),
+    };
+    let plan = ConnectionPlan::Parts { parts: (0..1 + random.below(4)).map(|_| part(random)).collect() };
+    job.connections = plan.range().1;
+    job.window = plan.length().map_or(job.window, Bound::Duration);
+    job.connection_plan = Some(plan);
 }
 
 /// A stream that ends in any way.
@@ -152,6 +174,9 @@ fn settings(random: &mut Random) -> Settings {
         job.drain = Nanos(random.below(3) * random.below(30_000_000));
         job.timeout = Nanos(1_000_000 + random.below(20_000_000));
         job.connect_timeout = Nanos(1 + random.below(20_000_000));
+        if closed && matches!(bound, Bound::Duration(_)) && random.below(3) == 0 {
+            connection_plan(random, job);
+        }
     })
 }
 
@@ -215,6 +240,27 @@ fn due(shape: &Shape, warmup: Nanos, window: Nanos) -> Vec<u64> {
             let (from, to) = (from.get() / 1e9, to.get() / 1e9);
             let length = window.0 as f64;
             (from, ends, Box::new(move |t| from * t + (to - from) / length * t * t / 2.0))
+        }
+        Shape::Parts { parts } => {
+            let parts = parts.clone();
+            let mut ends = Vec::new();
+            parts.iter().fold(0, |start, part| {
+                ends.push(start + part.length.0);
+                start + part.length.0
+            });
+            let first = parts[0].from.get() / 1e9;
+            let sum = move |t: f64| {
+                let (mut start, mut sum) = (0.0, 0.0);
+                for part in &parts {
+                    let length = part.length.0 as f64;
+                    let (from, to, t) =
+                        (part.from.get() / 1e9, part.to.get() / 1e9, (t - start).clamp(0.0, length));
+                    sum += from * t + (to - from) / length * t * t / 2.0;
+                    start += length;
+                }
+                sum
+            };
+            (first, ends, Box::new(sum))
         }
         Shape::Steps { rates, each } => {
             let (rates, each) = (rates.clone(), *each);

@@ -1,6 +1,6 @@
 //! Tests the engine in simulation, and on the kernel against small servers.
 //!
-//! Simulated: `conservation`, `early`, `freeze`, `grpc`, `http2`, `http3`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`,
+//! Simulated: `connection_plan`, `conservation`, `early`, `freeze`, `grpc`, `http2`, `http3`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`,
 //! `shapes`, `streams` and `timeouts`;
 //! counting: `instructions`; on sockets: `kernel`, `faults` and `tls`. The tests of the binary check the output of
 //! `paceline run`.
@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod closing;
+mod connection_plan;
 mod conservation;
 mod early;
 mod faults;

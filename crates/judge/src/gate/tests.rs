@@ -279,7 +279,7 @@ fn connects_are_those_of_the_whole_run() {
     let connect = |limit_us| time(GateTime::Connect, Statistic::Percentile(50.0), limit_us);
     assert_eq!(reasons(connect(1_000), &run), [GateReason::NotMeasured]);
     let block = Block { connect_time_ns: run.total.response_time_ns.clone(), ..Block::default() };
-    run.intervals = vec![Interval { phase: Phase::Connect, start_ns: 0, block }];
+    run.intervals = vec![Interval::new(Phase::Connect, 0, block)];
     assert_eq!(reasons(connect(5_100), &run), []);
     run.connections.failed_attempts = 10_001;
     assert_eq!(reasons(connect(50_000), &run), [GateReason::Failures]);

@@ -58,7 +58,7 @@ fn record(outcome: &ThreadOutcome) -> (Run, usize) {
         let mut tally = Tally::default();
         tally.merge_compact(&kept.tally);
         let phase = if kept.cohort == paceline_engine::Phase::Window { Phase::Window } else { Phase::Warmup };
-        Interval { phase, start_ns: kept.start.since(outcome.spans.start).0, block: block(&tally) }
+        Interval::new(phase, kept.start.since(outcome.spans.start).0, block(&tally))
     };
     let mut run = fixture::run(0);
     let since = |at: Nanos| at.since(outcome.spans.start).0;

@@ -138,3 +138,40 @@ fn conflicting_flags_are_refused_with_a_remedy() {
         assert!(text.contains(said), "{arguments:?}: {text}");
     }
 }
+
+#[test]
+fn steps_of_connections_have_blocks_and_are_in_the_time_line() {
+    let server = ReferenceServer::start("immediate");
+    let arguments = ["-c", "1,4@500ms", "--warmup", "0", "-t", "2"];
+    let run = record(&server, &arguments);
+    let segments = run["by_segment"].as_array().unwrap();
+    let connections: Vec<_> = segments.iter().map(|segment| segment["connections"].as_f64()).collect();
+    assert_eq!(connections, [Some(1.0), Some(4.0)]);
+    assert_eq!(segments.iter().map(scheduled).sum::<u64>(), scheduled(&run["total"]));
+    assert_eq!(run["loop"]["connection_plan"]["kind"], "parts");
+    assert_eq!(run["loop"]["connections"], 4);
+    assert_eq!((&run["connections"]["asked"], &run["connections"]["had"]), (&4.into(), &4.into()));
+    // The last interval of the window begins long after the fourth connection was asked for.
+    let intervals = run["intervals"].as_array().unwrap();
+    let windows: Vec<_> = intervals.iter().filter(|interval| interval["phase"] == "window").collect();
+    let open = |interval: &Value| interval["connections"].as_f64().unwrap();
+    assert!(open(windows[0]) < 1.5, "{}", open(windows[0]));
+    assert!(windows.iter().any(|interval| open(interval) > 3.5));
+}
+
+#[test]
+fn connections_that_change_are_refused_where_they_cannot() {
+    for (arguments, expected) in [
+        (&["-c", "1:5", "-r", "10"][..], "cannot be combined with -r"),
+        (&["-c", "1:5", "-n", "10"], "-n cannot be combined with"),
+        (&["-c", "1,5@1s", "-d", "10s"], "-d cannot be combined with steps of -c"),
+        (&["-c", "0:5"], "at least 1 at all times"),
+        (&["-c", "1:5", "--loaders", "2"], "cannot be combined with --loaders"),
+        (&["-r", "1@1s,2"], "with and without a length"),
+    ] {
+        let output = run("http://127.0.0.1:9/", arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+    }
+}

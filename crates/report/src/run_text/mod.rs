@@ -21,7 +21,9 @@ use crate::row::rate_is_minimum;
 use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
-use paceline_record::{AddressConnections, Distribution, Loop, LoopKind, Run, ServerUse, Shape, Verdict};
+use paceline_record::{
+    AddressConnections, ConnectionPlan, Distribution, Loop, LoopKind, Run, Segment, ServerUse, Shape, Verdict,
+};
 use paceline_stats::plural;
 use quantity::{bytes, count, counted, nanos, not_ok, seconds};
 
@@ -97,7 +99,7 @@ pub(crate) fn load_words(run: &Run) -> String {
         String::new()
     };
     let stopped = if run.stopped { ", interrupted" } else { "" };
-    let connections = counted(f64::from(run.loop_.connections), "connection");
+    let connections = connections_words(&run.loop_);
     let window = seconds(run.window_s);
     format!("{kind}{offered}, {connections}{depth}{life}, window {window}{after}{stopped}")
 }
@@ -119,6 +121,29 @@ fn life_words(load: &Loop) -> String {
     carried + &thought
 }
 
+/// `64 connections`, `1 to 50 connections`, `connections 1 to 50 in 20 s, 50 for 60 s`.
+fn connections_words(load: &Loop) -> String {
+    match &load.connection_plan {
+        None => counted(f64::from(load.connections), "connection"),
+        Some(ConnectionPlan::Ramp { from, to }) => {
+            format!("{} to {}", count(f64::from(*from)), counted(f64::from(*to), "connection"))
+        }
+        Some(ConnectionPlan::Parts { parts }) => {
+            let number = |number: u32| count(f64::from(number));
+            let parts = parts
+                .iter()
+                .map(|part| part_words(number(part.from), number(part.to), part.length.as_secs_f64()));
+            format!("connections {}", parts.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// `50 for 60 s`, `1 to 50 in 20 s`.
+fn part_words(from: String, to: String, length_s: f64) -> String {
+    let length = seconds(length_s);
+    if from == to { format!("{from} for {length}") } else { format!("{from} to {to} in {length}") }
+}
+
 /// `a ramp from 1,000 to 50,000/s`.
 fn shape_words(shape: &Shape) -> String {
     match shape {
@@ -129,6 +154,13 @@ fn shape_words(shape: &Shape) -> String {
         Shape::Steps { rates, each } => {
             let rates: Vec<_> = rates.iter().map(|rate| count(rate.get())).collect();
             format!("rates of {}/s in turn, {} each", rates.join(", "), seconds(each.as_secs_f64()))
+        }
+        Shape::Parts { parts } => {
+            let words = parts.iter().map(|part| {
+                let [from, to] = part.ends_per_s().map(count);
+                part_words(from, to, part.length.as_secs_f64())
+            });
+            format!("rates per second of {}", words.collect::<Vec<_>>().join(", "))
         }
         Shape::Trace(trace) => format!("a trace of {}", counted(trace.sends as f64, "send")),
     }
@@ -179,11 +211,22 @@ fn headline(run: &Run, style: Style) -> String {
                 Some(kept_up) => {
                     format!("the server kept up with {}; {achieved} on average", offered_rate(kept_up))
                 }
-                None => achieved,
+                None => match run.fastest_segment() {
+                    Some(fastest) => format!("{achieved} on average; {}", fastest_words(fastest)),
+                    None => achieved,
+                },
             };
             style.lines(&(line + &received), 2, Style::strong)
         }
     }
+}
+
+/// `most with 50 connections: 20,100/s`.
+fn fastest_words(fastest: &Segment) -> String {
+    let connections = fastest.connections.unwrap_or_default();
+    let about = if connections.fract() == 0.0 { "" } else { "about " };
+    let connections = counted(connections.round(), "connection");
+    format!("most with {about}{connections}: {}/s", count(fastest.achieved_per_s()))
 }
 
 /// What the schedule counts, after a number.
@@ -310,10 +353,11 @@ fn tls(run: &Run) -> String {
 /// The open connections, and what became of connections in the whole run, warm-up included.
 fn connections(run: &Run) -> String {
     let connections = &run.connections;
+    let most = if run.loop_.connection_plan.is_some() { "at most " } else { "" };
     let open = if connections.had == connections.asked {
-        format!("{} open", count(connections.had as f64))
+        format!("{most}{} open", count(connections.had as f64))
     } else {
-        format!("{} of {} open", count(connections.had as f64), count(connections.asked as f64))
+        format!("{most}{} of {} open", count(connections.had as f64), count(connections.asked as f64))
     };
     let mut parts = Vec::new();
     for (number, what) in [
@@ -361,6 +405,8 @@ fn expect_continue(run: &Run, style: Style) -> String {
 fn fairness(run: &Run, style: Style) -> String {
     let connections = &run.connections;
     match (run.loop_.kind, connections.served, connections.service_time_ns_p50) {
+        // Connections that were opened at different times served different numbers.
+        _ if run.loop_.connection_plan.is_some() => String::new(),
         (LoopKind::Open, _, Some(p50)) => format!(
             "slowest connection: median about {} (typical: about {})",
             style.time(p50.max as f64),

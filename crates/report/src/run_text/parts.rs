@@ -21,14 +21,18 @@ pub(super) fn of_run(run: &Run, style: Style) -> String {
     reported.join("\n")
 }
 
-/// Each segment with its offered and achieved rate: where the two differ, the target is overloaded.
+/// Each segment with its load and its achieved rate: where offered and achieved rate differ, the target is overloaded.
 fn segments(run: &Run, style: Style) -> Option<String> {
     let segments = run.by_segment.as_deref().filter(|segments| !segments.is_empty())?;
     let (time, _) = first_of(run, &run.total);
     let title = style.lines(&format!("{time} by segment of the window"), 2, Style::dim);
-    // The schedule of sessions counts sessions; the others count requests.
-    let offered = if run.loop_.sessions_offered_per_s.is_some() { "sessions/s" } else { "offered/s" };
-    let header = ["from", offered, "achieved/s", "ok", "p50", "p90", "p99", "max"];
+    // The schedule of sessions counts sessions; the others count requests. A closed loop changes its connections.
+    let load = match (run.loop_.connection_plan.is_some(), run.loop_.sessions_offered_per_s.is_some()) {
+        (true, _) => "connections",
+        (false, true) => "sessions/s",
+        (false, false) => "offered/s",
+    };
+    let header = ["from", load, "achieved/s", "ok", "p50", "p90", "p99", "max"];
     let rows: Vec<_> = segments.iter().map(|segment| segment_row(segment, run, style)).collect();
     Some(title + &table(&header, &rows, style))
 }
@@ -36,7 +40,8 @@ fn segments(run: &Run, style: Style) -> Option<String> {
 fn segment_row(segment: &Segment, run: &Run, style: Style) -> Vec<String> {
     let start_s = segment.start_ns.saturating_sub(run.phases.window.start_ns) as f64 / 1e9;
     let from = if start_s > 0.0 { seconds(start_s) } else { "0 s".to_owned() };
-    let mut cells = vec![from, count(segment.offered_per_s), count(segment.achieved_per_s())];
+    let load = segment.connections.unwrap_or(segment.offered_per_s);
+    let mut cells = vec![from, count(load), count(segment.achieved_per_s())];
     cells.extend(share_and_times(&segment.block, run, style));
     cells
 }

@@ -118,3 +118,36 @@ fn an_overloaded_run_has_no_confidence_intervals() {
     run.verdicts = vec![serde_json::from_value(saturated).unwrap()];
     assert!(!shown(&run));
 }
+
+#[test]
+fn a_number_of_connections_that_changes_is_shown_by_step() {
+    let mut run = paceline_record::fixture::run(0);
+    run.loop_.kind = paceline_record::LoopKind::Closed;
+    (run.loop_.offered_per_s, run.rate_per_s.offered) = (None, None);
+    let part = |number: u32, length_s: u32| json!({"from": number, "to": number, "length_s": length_s});
+    let plan = json!({"kind": "parts", "parts": [part(10, 3), part(50, 7)]});
+    run.loop_.connection_plan = serde_json::from_value(plan).unwrap();
+    let segment = |[from_s, to_s]: [u64; 2], connections: f64, completed: u64| paceline_record::Segment {
+        start_ns: run.phases.window.start_ns + from_s * 1_000_000_000,
+        end_ns: run.phases.window.start_ns + to_s * 1_000_000_000,
+        offered_per_s: 0.0,
+        connections: Some(connections),
+        completed_in_segment: completed,
+        block: run.total.clone(),
+    };
+    run.by_segment = Some(vec![segment([0, 3], 10.0, 3_600), segment([3, 10], 50.0, 28_000)]);
+    let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+    let text = run_text(&run, options).to_string().replace('\u{a0}', " ");
+    for expected in [
+        "closed loop, connections 10 for 3 s, 50 for 7 s,",
+        "on average; most with 50 connections: 4,000/s",
+        "connections  achieved/s",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    let row = |from: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(from));
+        line.map(|line| line.split_whitespace().skip(2).take(2).collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!([row("0 s "), row("3 s ")], ["10 1,200", "50 4,000"].map(|cells| Some(cells.to_owned())));
+}

@@ -64,9 +64,8 @@ fn killed(times: Option<&Times>) -> Trial {
     };
     let run = trial.run.as_mut().unwrap();
     run.phases.window = Span { start_ns: 0, end_ns: 2_000_000_000 };
-    run.intervals = [0, 1_000_000_000]
-        .map(|start_ns| Interval { phase: Phase::Window, start_ns, block: block.clone() })
-        .into();
+    run.intervals =
+        [0, 1_000_000_000].map(|start_ns| Interval::new(Phase::Window, start_ns, block.clone())).into();
     trial
 }
 

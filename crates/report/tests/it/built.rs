@@ -199,6 +199,7 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         loop_: Loop {
             kind: load.kind,
             connections: load.connections,
+            connection_plan: None,
             depth: load.depth,
             batch: false,
             requests: load.requests,

@@ -137,6 +137,7 @@ impl Prepared {
         let requests = Arc::new(Requests::clone(requests).with_sessions(plan));
         Settings { requests, threads: 1, pace: PaceKind::Sleep, ..self.settings.clone() }.with(|job| {
             (job.connections, job.threads, job.depth, job.batch) = (1, 1, 1, false);
+            job.connection_plan = None;
             (job.load, job.window, job.warmup) = (LoadModel::Closed, Bound::Requests(sessions), Nanos::ZERO);
             (job.think, job.requests_per_connection, job.share) = (None, None, None);
         })

@@ -114,6 +114,7 @@ fn call(
     let settings = Settings { threads: 1, ..settings }.with(|job| {
         job.requests = vec![spec];
         (job.connections, job.threads, job.depth, job.batch) = (1, 1, 1, false);
+        job.connection_plan = None;
         (job.load, job.window, job.warmup) = (LoadModel::Closed, Bound::Requests(1), Nanos::ZERO);
         (job.think, job.requests_per_connection, job.share) = (None, None, None);
     });

@@ -6,16 +6,16 @@
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
-    Bytes, CapacityLoad, Censored, Check, CheckOutcome, Connections, CoreTime, Counts, CpuSource,
-    DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, Distribution,
-    Environment, Expectations, ExpectedValue, Fault, FaultKind, FoundBy, FoundCapacity, GateOutcome,
-    GateReason, Generator, GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval,
-    JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure,
-    Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RateRange, RateShare, Rates,
-    RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse,
-    Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, StreamFormat, Target, Think, Throttling,
-    TimeKind, Times, Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict,
-    WorkloadProtocol,
+    Bytes, CapacityLoad, Censored, Check, CheckOutcome, ConnectionPlan, Connections, CoreTime, Counts,
+    CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork,
+    Distribution, Environment, Expectations, ExpectedValue, Fault, FaultKind, FoundBy, FoundCapacity,
+    GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts,
+    Interval, JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation,
+    ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse, RatePart,
+    RateRange, RateShare, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate,
+    Segment, Served, Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup, StoredRows,
+    StreamFormat, Target, Think, Throttling, TimeKind, Times, Tls, Tool, Trace, Trial, Tried, Usage,
+    Validation, Variant, VariantKind, Verdict, WorkloadProtocol,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -134,14 +134,16 @@ fn load_shape() -> impl Strategy<Value = Shape> {
     prop_oneof![
         rate().prop_map(|rate| Shape::Steady { rate }),
         (rate(), rate()).prop_map(|(from, to)| Shape::Ramp { from, to }),
-        (vec(rate(), 0..3), each).prop_map(|(rates, each)| Shape::Steps { rates, each }),
+        (vec(rate(), 0..3), each.clone()).prop_map(|(rates, each)| Shape::Steps { rates, each }),
+        (rate(), rate(), each)
+            .prop_map(|(from, to, length)| Shape::Parts { parts: vec![RatePart { from, to, length }; 2] }),
         whole().prop_map(|sends| Shape::Trace(Trace { sends, ..Trace::default() })),
     ]
 }
 
 prop_compose! {
-    fn segment()(start_ns in whole(), end_ns in whole(), offered_per_s in number(), completed_in_segment in whole(), block in block()) -> Segment {
-        Segment { start_ns, end_ns, offered_per_s, completed_in_segment, block }
+    fn segment()(start_ns in whole(), end_ns in whole(), load in number(), completed_in_segment in whole(), block in block()) -> Segment {
+        Segment { start_ns, end_ns, offered_per_s: load, connections: Some(load), completed_in_segment, block }
     }
 }
 
@@ -153,7 +155,7 @@ prop_compose! {
     ) -> (Loop, Connections) {
         let kind = if open { LoopKind::Open } else { LoopKind::Closed };
         (
-            Loop { kind, connections, depth, batch: open, requests, offered_per_s: rate, sessions_offered_per_s: rate, shape: load_shape, arrivals, requests_per_connection: rest.map(|_| connections), without_keep_alive: open, think: rest },
+            Loop { kind, connections, connection_plan: rest.map(|_| ConnectionPlan::Ramp { from: depth, to: connections }), depth, batch: open, requests, offered_per_s: rate, sessions_offered_per_s: rate, shape: load_shape, arrivals, requests_per_connection: rest.map(|_| connections), without_keep_alive: open, think: rest },
             Connections {
                 asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, ended_after_cancels: closed, listen_overflows: None, cookies_dropped: closed,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
@@ -215,7 +217,7 @@ prop_compose! {
             total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, bad_bodies, expect_continue: None,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             loaders: vec![paceline_record::Loader { host: "local".to_owned(), share: Some(ns), ..paceline_record::Loader::default() }],
-            intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { phase, start_ns, block }).collect(),
+            intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { connections: Some(n), ..Interval::new(phase, start_ns, block) }).collect(),
             rate_per_s: Rates { offered: None, sent: n, achieved: n, sessions_achieved: None }, verdicts, gates,
         }
     }

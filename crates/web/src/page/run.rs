@@ -7,7 +7,7 @@ use super::heat::Heat;
 use super::series::{self, Stretch, UsagePoint};
 use paceline_escape::shell_line;
 use paceline_judge::SAMPLES_FOR_INTERVAL;
-use paceline_record::{Run, TimeKind, Times, Trial, Verdict};
+use paceline_record::{Run, Segment, TimeKind, Times, Trial, Verdict};
 use paceline_report::{RunTextOptions, run_text};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,6 +56,8 @@ pub struct Measured {
     pub pauses_at_s: Vec<f64>,
     /// Each distribution of times that was recorded.
     pub times: Vec<TimesPage>,
+    /// The achieved rate of each segment.
+    pub segments_per_s: Vec<f64>,
     /// What ended in each second.
     pub seconds: Vec<Stretch>,
     /// Times over time, where the record has the histograms of its seconds.
@@ -135,6 +137,7 @@ impl Measured {
         Self {
             seed_text: run.seed.to_string(),
             rate_is_minimum: paceline_report::rate_is_minimum(run),
+            segments_per_s: run.by_segment.iter().flatten().map(Segment::achieved_per_s).collect(),
             pauses_at_s: series::pauses(run),
             times: distributions(&run.total),
             seconds: series::seconds(run),

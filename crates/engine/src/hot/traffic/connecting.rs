@@ -28,7 +28,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if self.running {
             for _ in 0..MAX_HANDSHAKES {
                 let Some(slot) = self.pool.next_to_connect() else { return };
-                self.start_connecting(slot, self.clock.now());
+                if self.is_needed(slot) {
+                    self.start_connecting(slot, self.clock.now());
+                }
             }
             return;
         }
@@ -100,7 +102,11 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let took = began.unwrap_or(now).since(since);
         self.tracker.recorder().connected(took, began.map(|began| now.since(began)), now);
         self.last_progress = now;
+        self.count_open(now);
         self.set_free(slot, now);
+        if !self.pool.is_active(slot) {
+            self.retire(slot, now);
+        }
         self.send_steps(slot, now);
         self.pool.push_free(slot);
     }
@@ -122,7 +128,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
         if self.protocol.scenario().next_step(slot) <= now {
             self.give_up_due_steps(slot, now);
-        } else if self.tracker.schedule().due(now).is_some() && self.line_is_empty() {
+        } else if self.pool.is_active(slot)
+            && self.tracker.schedule().due(now).is_some()
+            && self.line_is_empty()
+        {
             // A closed loop's request has waited as long as the attempt that was made for it.
             let since = (!self.tracker.schedule().is_open()).then_some(began);
             self.tracker.connect_failed(self.protocol.skip(), since, now);
@@ -159,13 +168,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Connects again after a pause.
     pub(super) fn reconnect(&mut self, slot: Slot) {
-        if self.pool.state(slot) == ConnectionState::Closed && self.wants_connections() {
+        let is_closed = self.pool.state(slot) == ConnectionState::Closed;
+        if is_closed && self.is_needed(slot) && self.wants_connections() {
             self.pool.queue_connect(slot);
         }
     }
 
     /// Whether any request will still be sent: not in the drain of a run whose schedule is empty.
-    fn wants_connections(&self) -> bool {
+    pub(super) fn wants_connections(&self) -> bool {
         let is_due_later = || self.tracker.schedule().next_due(self.clock.now()) != Nanos::NEVER;
         !self.running || self.open_sessions() > 0 || is_due_later()
     }
@@ -186,6 +196,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let rested = self.pool.closed(slot, by).unwrap_or(now);
         self.tracker.connection_closed(slot, failure);
         self.protocol.close(slot);
+        self.count_open(now);
         match failure {
             Some(failure) => {
                 if !self.running {
@@ -194,7 +205,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 self.pool.note(failure);
                 self.pause(slot, rested, now);
             }
-            None if !self.wants_connections() => {}
+            None if !self.is_needed(slot) || !self.wants_connections() => {}
             None if rested > now => self.timers.set(rested, slot, TimerKind::Reconnect),
             None => self.pool.queue_connect(slot),
         }

@@ -4,10 +4,11 @@
 //! [`Traffic::ring`] for alarms. It combines separate parts: the due requests (the tracker), the free connections (the
 //! pool), the bytes (the protocol) and their transfer (the transport). A request may leave late, but never early.
 //!
-//! [`connecting`] makes and ends connections, [`sending`] sends requests on them, [`timer_events`] handles the timers;
-//! this file receives the input that events announce.
+//! [`connecting`] makes and ends connections, [`planned`] changes their number, [`sending`] sends requests on them,
+//! [`timer_events`] handles the timers; this file receives the input that events announce.
 
 mod connecting;
+mod planned;
 mod sending;
 mod timer_events;
 
@@ -39,6 +40,10 @@ pub(super) struct Traffic<'a, C, T, P> {
     deadline_grid: Nanos,
     /// Whether the run has begun: before that connections are made and no request is sent.
     running: bool,
+    /// The index of the worker.
+    worker: u32,
+    /// The beginning of the window; [`Nanos::NEVER`] before the run.
+    window_start: Nanos,
     /// When a connection was last made, or a request on one last ended.
     last_progress: Nanos,
     /// The generator's pauses; unused in a closed loop, which has no schedule to fall behind.
@@ -64,6 +69,8 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
             // A 64th of the timeout: an alarm is late by at most this, and wakes at most this often.
             deadline_grid: Nanos((settings.job.timeout.0 / 64).clamp(1_000_000, 250_000_000)),
             running: false,
+            worker,
+            window_start: Nanos::NEVER,
             last_progress: clock.now(),
             pauses: Pauses::new(),
             clock,
@@ -155,6 +162,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     /// Begins the run.
     pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
         self.running = true;
+        self.begin_plan(&timeline);
         self.tracker.begin_run(timeline, worker);
         self.pool.begin_run();
         self.last_progress = timeline.epoch;
@@ -216,6 +224,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             | ConnectionState::Open
             | ConnectionState::Full
             | ConnectionState::Last
+            | ConnectionState::Retiring
             | ConnectionState::Thinking => {
                 if (event.readable || event.hangup) && !self.pool.waits_for_turn(slot, event.hangup) {
                     self.receive(slot, event.hangup, buffer);
@@ -388,7 +397,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Whether a connection has carried its last request, and it is answered.
     fn is_used_up(&self, slot: Slot) -> bool {
-        self.pool.state(slot) == ConnectionState::Last && self.tracker.exchanges().live(slot) == 0
+        let state = self.pool.state(slot);
+        let is_last = state == ConnectionState::Last
+            || state == ConnectionState::Retiring && !self.has_waiting_step(slot);
+        is_last && self.tracker.exchanges().live(slot) == 0
     }
 
     /// The server has sent bytes before the connection was ready.

@@ -110,7 +110,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         (0..self.pool.count()).all(|slot| match self.pool.state(slot) {
             ConnectionState::Closed | ConnectionState::Connecting | ConnectionState::Greeting => true,
             ConnectionState::Thinking | ConnectionState::Full => false,
-            ConnectionState::Open | ConnectionState::Last => {
+            ConnectionState::Open | ConnectionState::Last | ConnectionState::Retiring => {
                 self.room(slot) == 0 && !self.pool.has_deadline(slot)
             }
         })
@@ -257,7 +257,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     #[inline(never)]
     fn send_due_steps(&mut self, slot: Slot, now: Nanos) {
-        while self.pool.state(slot) == ConnectionState::Open {
+        while matches!(self.pool.state(slot), ConnectionState::Open | ConnectionState::Retiring) {
             let due = self.protocol.scenario().due_steps(slot, now);
             if due == 0 {
                 break;

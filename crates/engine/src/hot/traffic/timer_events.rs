@@ -23,6 +23,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 }
                 TimerKind::Stream => self.end_due_streams(slot, now),
                 TimerKind::Body => self.continue_body(slot),
+                TimerKind::Plan => self.follow_plan(now),
                 TimerKind::Think => {
                     if self.pool.wake(slot, now) {
                         self.pool.push_free(slot);

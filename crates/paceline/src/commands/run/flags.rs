@@ -31,10 +31,6 @@ pub struct Arguments {
     #[arg(required_unless_present_any = ["job", "curl", "har"])]
     pub url: Option<String>,
 
-    /// Number of connections [default: 64]
-    #[arg(short, long, value_name = "N", value_parser = whole::<u32>, help_heading = "Load")]
-    pub connections: Option<u32>,
-
     #[command(flatten)]
     pub shape: ShapeFlags,
 
@@ -152,7 +148,6 @@ impl Arguments {
             job.url = url(text)?;
         }
         self.import(&mut job, inputs)?;
-        job.connections = self.connections.unwrap_or(job.connections);
         job.threads = self.threads.unwrap_or(job.threads);
         job.depth = self.pipeline.unwrap_or(job.depth);
         job.batch |= self.pipeline_batch;

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use paceline_host::{
     Allocation, AllocationRequest, Interrupt, Machines, Place, ProgramCopy, SlurmError, check_job,
 };
-use paceline_job::{Bound, Job};
+use paceline_job::{Bound, Job, LoaderShare};
 use paceline_judge::gate::Gate;
 use paceline_loaders::{Coordinator, LoaderProgram, LoaderProgress, LoadersError};
 use paceline_record::Run;
@@ -138,7 +138,8 @@ pub fn run(
         return Err(Complaint::usage("--loaders 0: use at least 1").into());
     }
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
-    job.check().map_err(|error| explain(error.into()))?;
+    let shared = Job { share: Some(LoaderShare::ALL), ..job.clone() };
+    shared.check().map_err(|error| explain(error.into()))?;
     let (places, allocation) = flags.places(&job, interrupt)?;
     let connections = job.connections;
     let share = Coordinator::share_of_first(&job, places.len() as u32).map_err(complaint)?;

@@ -3,6 +3,7 @@
 //! Flags become a job (`flags.rs` and its groups), which the crate `run` executes; this module prints its record and
 //! returns the exit status. The lab starts this command as a child process.
 
+mod changing_load;
 mod connections;
 mod curl;
 mod debug;

@@ -1,9 +1,13 @@
-//! The load from `-r`, `--schedule`, `-d`, `-n` and `--warmup`, with checks that they fit together.
+//! The load from `-c`, `-r`, `--schedule`, `-d`, `-n` and `--warmup`, with checks that they fit together.
 
+use super::changing_load::{ChangingLoad, ChangingPart};
 use super::explain::explain;
 use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
-use paceline_job::{Arrivals, Bound, Job, LoadModel, LogTime, Nanos, Rate, ReplaySpec, Shape, Trace};
+use paceline_job::{
+    Arrivals, Bound, ConnectionPart, ConnectionPlan, Job, LoadModel, LogTime, Nanos, Rate, RatePart,
+    ReplaySpec, Shape, Trace,
+};
 use paceline_run::{Inputs, read_trace};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +15,12 @@ use std::time::Duration;
 /// The load, and the length of the window.
 #[derive(clap::Args, Debug)]
 pub struct ShapeFlags {
+    /// Number of connections [default: 64]
+    ///
+    /// In a closed loop it may change as a rate may (-r): 1:50, 10,50,100@30s, 1:50@20s,50@1m.
+    #[arg(short, long, value_name = "N", value_parser = connections, help_heading = "Load")]
+    pub connections: Option<ConnectionCount>,
+
     /// Measured window: 500ms, 10s, 2m [default: 10s]
     #[arg(short, long, value_name = "T", value_parser = duration, help_heading = "Load")]
     pub duration: Option<Duration>,
@@ -22,7 +32,8 @@ pub struct ShapeFlags {
     /// Rate to offer, whatever the server does (open loop)
     ///
     /// Without it the loop is closed: a connection sends its next request after the previous response. The rate may
-    /// change: 1000:50000 grows linearly over the window, 1000,2000,5000@10s uses steps of 10 s each.
+    /// change: 1000:50000 grows linearly over the window, 1000,2000,5000@10s uses steps of 10 s each,
+    /// 1:200@3s,200@5s parts with their own lengths.
     #[arg(short, long, value_name = "PER_SECOND", value_parser = rates, help_heading = "Load")]
     pub rate: Option<Shape>,
 
@@ -78,6 +89,14 @@ impl ShapeFlags {
             (None, Some(duration)) => job.window = Bound::Duration(duration.into()),
             (None, None) => {}
         }
+        if let Some(count) = &self.connections {
+            (job.connections, job.connection_plan) = (count.most, count.plan.clone());
+            if let Some(plan) = &count.plan
+                && let Some(window) = self.planned_window(plan)?
+            {
+                job.window = window;
+            }
+        }
         if let Some(shape) = trace.map(Shape::Trace).or_else(|| self.rate.clone()) {
             job.load = LoadModel::Open { shape, arrivals: self.arrivals.unwrap_or_default() };
             read_trace(job, inputs).map_err(explain)?.iter().for_each(|notice| crate::exit::say(notice));
@@ -106,6 +125,22 @@ impl ShapeFlags {
         schedule.or_else(|| self.replay.as_ref().map(|file| of(file, Some(replay))))
     }
 
+    /// The window of a number of connections that changes, if it defines the length.
+    fn planned_window(&self, plan: &ConnectionPlan) -> anyhow::Result<Option<Bound>> {
+        let refuse = |what: &str, hint: &str| Err(Complaint::usage(what).hint(hint).into());
+        match plan.length() {
+            _ if self.requests.is_some() => refuse(
+                "-n cannot be combined with a number of connections that changes: that needs a window of a known length",
+                "set the length with -d, or with @ after the parts of -c",
+            ),
+            Some(_) if self.duration.is_some() => refuse(
+                "-d cannot be combined with steps of -c: the window is as long as all steps together",
+                "remove -d, and write the length of a step after its @",
+            ),
+            length => Ok(length.map(Bound::Duration)),
+        }
+    }
+
     /// The window of steps and schedules, which define their length.
     fn own_window(&self, shape: &Shape, warmup: Nanos) -> anyhow::Result<Option<Bound>> {
         let refuse = |what: &str, hint: &str| Err(Complaint::usage(what).hint(hint).into());
@@ -114,15 +149,15 @@ impl ShapeFlags {
                 "-n cannot be combined with a ramp: its rates and its length determine the number of requests",
                 "set the length of the ramp with -d: the number of requests divided by its mean rate, (from + to) / 2",
             ),
-            (Shape::Steps { .. }, _) if self.requests.is_some() => refuse(
+            (Shape::Steps { .. } | Shape::Parts { .. }, _) if self.requests.is_some() => refuse(
                 "-n cannot be combined with steps: their rates and lengths determine the number of requests",
                 "remove -n",
             ),
-            (Shape::Steps { .. }, _) if self.duration.is_some() => refuse(
+            (Shape::Steps { .. } | Shape::Parts { .. }, _) if self.duration.is_some() => refuse(
                 "-d cannot be combined with steps: the window is as long as all steps together",
-                "remove -d, and write the length of a step after the @ of the steps",
+                "remove -d, and write the length of a step after its @",
             ),
-            (Shape::Steps { .. }, Some(length)) => Ok(Some(Bound::Duration(length))),
+            (Shape::Steps { .. } | Shape::Parts { .. }, Some(length)) => Ok(Some(Bound::Duration(length))),
             (Shape::Trace(_), Some(length)) if length <= warmup => refuse(
                 "the schedule ends before the warm-up ends",
                 "shorten --warmup: the times of the schedule count from the beginning of the warm-up",
@@ -152,36 +187,65 @@ fn ramp_end(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// Parses a value of `-r`: `20000`, `1000:50000`, `1000,2000,5000@10s`.
+/// Parses a value of `-r`: `20000`, `1000:50000`, `1000,2000,5000@10s`, `1:200@3s,200@5s`. In a part a rate of 0 is a pause.
 pub fn rates(text: &str) -> Result<Shape, String> {
     if text.contains("://") {
         return Err("-r takes a rate; ab's -r (go on after errors) is the default here: remove it".to_owned());
     }
-    if let Some((steps, length)) = text.split_once('@') {
-        let each = Nanos::from(duration(length)?);
-        let rates = steps.split(',').map(rate).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Shape::Steps { rates, each });
+    if !text.contains([':', ',', '@']) {
+        return Ok(Shape::Steady { rate: rate(text)? });
     }
-    if text.contains(',') {
-        let parts: Vec<&str> = text.split(',').collect();
-        let are_thousands = parts[1..].iter().all(|part| part.len() == 3);
-        let one = if are_thousands {
-            format!("; for a single rate write {}", parts.concat())
-        } else {
-            String::new()
-        };
-        return Err(format!("the length of the steps is missing; write {text}@10s{one}"));
-    }
-    match text.split_once(':') {
-        Some((from, to)) => {
-            let (from, to) = (ramp_end(from)?, ramp_end(to)?);
-            if from.get().max(to.get()) <= STANDSTILL {
-                return Err("a ramp must have a rate above 0 at one end".to_owned());
-            }
-            Ok(Shape::Ramp { from, to })
+    let (shape, highest) = match ChangingLoad::parse(text, "rate", ramp_end)? {
+        ChangingLoad::Constant(rate) => (Shape::Steady { rate }, rate.get()),
+        ChangingLoad::Ramp(from, to) => (Shape::Ramp { from, to }, from.get().max(to.get())),
+        ChangingLoad::Parts(parts) => {
+            let rates = parts.iter().flat_map(|part| [part.from.get(), part.to.get()]);
+            let highest = rates.fold(0.0, f64::max);
+            (parts_or_steps(&parts), highest)
         }
-        None => Ok(Shape::Steady { rate: rate(text)? }),
+    };
+    if highest <= STANDSTILL {
+        return Err("a rate that changes must be above 0 at some time".to_owned());
     }
+    Ok(shape)
+}
+
+/// Parts of a rate, as steps if they are constant and equally long.
+fn parts_or_steps(parts: &[ChangingPart<Rate>]) -> Shape {
+    if let [first, ..] = parts
+        && parts.iter().all(|part| part.from == part.to && part.length == first.length)
+    {
+        return Shape::Steps { rates: parts.iter().map(|part| part.from).collect(), each: first.length };
+    }
+    let part = |&ChangingPart { from, to, length }: &ChangingPart<Rate>| RatePart { from, to, length };
+    Shape::Parts { parts: parts.iter().map(part).collect() }
+}
+
+/// The value of `-c`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionCount {
+    /// The number of connections; the highest one if it changes.
+    most: u32,
+    /// How it changes, if it does.
+    plan: Option<ConnectionPlan>,
+}
+
+/// Parses a value of `-c`: `64`, `1:50`, `10,50,100@30s`, `1:50@20s,50@1m,50:1@10s`.
+fn connections(text: &str) -> Result<ConnectionCount, String> {
+    let plan = match ChangingLoad::parse(text, "number", whole::<u32>)? {
+        ChangingLoad::Constant(most) => return Ok(ConnectionCount { most, plan: None }),
+        ChangingLoad::Ramp(from, to) => ConnectionPlan::Ramp { from, to },
+        ChangingLoad::Parts(parts) => {
+            let part =
+                |ChangingPart { from, to, length }: ChangingPart<u32>| ConnectionPart { from, to, length };
+            ConnectionPlan::Parts { parts: parts.into_iter().map(part).collect() }
+        }
+    };
+    let (least, most) = plan.range();
+    if least == 0 {
+        return Err("a number of connections that changes must be at least 1 at all times".to_owned());
+    }
+    Ok(ConnectionCount { most, plan: Some(plan) })
 }
 
 #[cfg(test)]
@@ -198,6 +262,10 @@ mod tests {
         let each = Nanos::from_secs(10);
         let steps = ["1000", "2000"].map(per_second);
         assert_eq!(rates("1000,2000@10s"), Ok(Shape::Steps { rates: steps.into(), each }));
+        let part = |from, to, seconds| RatePart { from, to, length: Nanos::from_secs(seconds) };
+        let [low, high] = ["1", "200"].map(per_second);
+        let parts = vec![part(low, high, 3), part(high, high, 5), part(high, ramp_end("0").unwrap(), 3)];
+        assert_eq!(rates("1:200@3s,200@5s,200:0@3s"), Ok(Shape::Parts { parts }));
         for (text, said) in [
             ("1000,2000", "the length of the steps is missing; write 1000,2000@10s"),
             ("1,000", "1,000@10s; for a single rate write 1000"),
@@ -211,5 +279,17 @@ mod tests {
             let error = rates(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn numbers_of_connections_that_change() {
+        assert_eq!(connections("1k"), Ok(ConnectionCount { most: 1_000, plan: None }));
+        let ramp = ConnectionPlan::Ramp { from: 50, to: 1 };
+        assert_eq!(connections("50:1"), Ok(ConnectionCount { most: 50, plan: Some(ramp) }));
+        let length = Nanos::from_secs(30);
+        let parts = [10, 100].map(|number| ConnectionPart { from: number, to: number, length }).into();
+        let plan = Some(ConnectionPlan::Parts { parts });
+        assert_eq!(connections("10,100@30s"), Ok(ConnectionCount { most: 100, plan }));
+        assert!(connections("0:5").unwrap_err().contains("at least 1"));
     }
 }

@@ -29,10 +29,9 @@ fn run() -> Run {
     run.total.bytes.received = 20_285;
     run.total.service_time_ns = Some(times());
     run.total.response_time_ns = Some(times());
-    let second = |start_ns, answers| Interval {
-        phase: Phase::Window,
-        start_ns,
-        block: Block { status: [("200".to_owned(), answers)].into(), ..Block::default() },
+    let second = |start_ns, answers| {
+        let block = Block { status: [("200".to_owned(), answers)].into(), ..Block::default() };
+        Interval::new(Phase::Window, start_ns, block)
     };
     run.intervals = vec![second(0, 400), second(1_000_000_000, 600)];
     run.verdicts = Vec::new();
