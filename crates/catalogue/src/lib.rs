@@ -33,8 +33,8 @@ pub use error::CatalogueError;
 pub use folders::{FolderFlags, Folders};
 pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};
 pub use manifest::{
-    Container, ContainerRight, FixedAddress, Form, FrameworkKind, ImageSource, MANIFEST_FILE, Manifest,
-    Setup, Trait, Traits,
+    Container, ContainerRight, CoresWanted, FixedAddress, Form, FrameworkKind, ImageSource, MANIFEST_FILE,
+    Manifest, Setup, Trait, Traits,
 };
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;

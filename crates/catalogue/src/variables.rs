@@ -107,6 +107,13 @@ impl Variables {
         pairs
     }
 
+    /// Everything to add to the environment of a launch: these variables, then those of a form with `$NAME` expanded.
+    pub fn with(&self, own: &BTreeMap<String, String>) -> Vec<(String, std::ffi::OsString)> {
+        let given = self.pairs().into_iter().map(|(name, value)| (name.to_owned(), value));
+        let own = own.iter().map(|(name, value)| (name.clone(), self.expand(value).into()));
+        given.chain(own).collect()
+    }
+
     /// The file of its certificate (PEM), if it needs one.
     pub fn certificate(&self) -> PathBuf {
         self.build.join(CERTIFICATE_FILE)

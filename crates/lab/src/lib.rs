@@ -41,7 +41,7 @@ pub use launch::{LaunchSpec, ReadyCondition, RunningServer, Starter};
 pub use launch_network::LaunchNetwork;
 pub use node::NodeUser;
 pub use node_service::serve_node;
-pub use placement::{Cores, CoresWanted, stay_beside_generator};
+pub use placement::{Cores, stay_beside_generator};
 pub use probe::engine::EngineProbe;
 pub use provision::{
     ContainerEngine, ImageLaunch, LeftOver, METADATA_DIR, Provisioner, ServerSetup, ServerState, SetupPlan,

@@ -3,18 +3,9 @@
 //! The lab's own threads stay on the generator's cores. Hardware threads of one core share its execution units, so they
 //! are given to the same side if there are enough cores.
 
-use paceline_catalogue::{Pin, PinBalancer, PinDatabase, PinInstances};
+use paceline_catalogue::{CoresWanted, Pin, PinBalancer, PinDatabase, PinInstances};
 use paceline_record::Pinning;
 use std::io;
-
-/// How many cores a server's form needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CoresWanted {
-    /// One: the form `single`.
-    One,
-    /// Half of the cores, or all on a separate machine: the form `cores`.
-    Half,
-}
 
 /// The cores that this process may use, before it pinned any thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,13 +90,6 @@ impl Cores {
         has_database: bool,
     ) -> Pinning {
         split_balanced(&self.physical, wanted, instances.max(1) as usize, pin, has_database)
-    }
-}
-
-impl CoresWanted {
-    /// The number of cores for the form of that name.
-    pub fn of_form(form: &str) -> Self {
-        if form == "single" { Self::One } else { Self::Half }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the process of a launch is started: a command of a manifest, or the files of an image.
 
 use crate::node::LaunchOrder;
-use paceline_catalogue::{Form, Variables};
+use paceline_catalogue::Variables;
 use paceline_host::User;
 use paceline_host::shepherd::FileView;
 use std::collections::BTreeMap;
@@ -39,16 +39,13 @@ impl ProcessSetup {
                 view,
                 user: if image.is_root { None } else { unprivileged(user)? },
             },
-            None => {
-                let form = Form { command: of.command.clone(), env: of.env.clone() };
-                Self {
-                    command: ["sh", "-c", &form.command].map(str::to_owned).into(),
-                    folder: of.folder.clone(),
-                    env: environment(&form, variables)?,
-                    view,
-                    user: user.cloned(),
-                }
-            }
+            None => Self {
+                command: ["sh", "-c", &of.command].map(str::to_owned).into(),
+                folder: of.folder.clone(),
+                env: environment(&of.env, variables)?,
+                view,
+                user: user.cloned(),
+            },
         })
     }
 }
@@ -66,12 +63,15 @@ fn unprivileged(user: Option<&User>) -> Result<Option<User>, String> {
     })
 }
 
-fn environment(form: &Form, variables: &Variables) -> Result<BTreeMap<String, String>, String> {
+fn environment(
+    own: &BTreeMap<String, String>,
+    variables: &Variables,
+) -> Result<BTreeMap<String, String>, String> {
     let text = |(name, value): (String, std::ffi::OsString)| match value.into_string() {
         Ok(value) => Ok((name, value)),
         Err(value) => Err(format!("the environment variable {name} is not valid UTF-8: {}", value.display())),
     };
-    form.environment(variables).into_iter().map(text).collect()
+    variables.with(own).into_iter().map(text).collect()
 }
 
 /// The host names of a server with their addresses: that of its database, if it has one.

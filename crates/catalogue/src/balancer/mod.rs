@@ -8,7 +8,7 @@ mod template;
 pub use template::TemplateValues;
 
 use crate::document::Document;
-use crate::{CatalogueError, FixedAddress, Form, FrameworkKind, Manifest, Traits, nearest};
+use crate::{CatalogueError, CoresWanted, FixedAddress, Form, FrameworkKind, Manifest, Traits, nearest};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -143,7 +143,7 @@ impl Balancer {
         });
         // A dollar sign in a value would be read as a variable.
         let env = paths.map(|(name, path)| (name.to_owned(), path.replace('$', "$$"))).collect();
-        let form = Form { command: self.command.clone(), env };
+        let form = Form { command: self.command.clone(), env, cores: CoresWanted::One };
         Manifest {
             id: format!("balancer-{}", self.id),
             copy_of: None,

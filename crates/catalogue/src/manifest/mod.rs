@@ -14,7 +14,7 @@ pub use container::{Container, ContainerRight, ImageSource};
 pub use fixed::FixedAddress;
 pub use traits::{Trait, Traits};
 
-use crate::{Variables, Workload, WorkloadCase};
+use crate::{Workload, WorkloadCase};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -115,17 +115,21 @@ pub struct Setup {
 pub struct Form {
     /// Run under `sh -c` in the server's folder.
     pub command: String,
-    /// Added to the environment; values as written, see [`Form::environment`].
+    /// Added to the environment; values as written, see [`Variables::with`](crate::Variables::with).
     pub env: BTreeMap<String, String>,
+    /// The cores it is given.
+    pub cores: CoresWanted,
 }
 
-impl Form {
-    /// Everything to add to the environment of a launch: `variables`, then those of the form with `$NAME` expanded.
-    pub fn environment(&self, variables: &Variables) -> Vec<(String, std::ffi::OsString)> {
-        let given = variables.pairs().into_iter().map(|(name, value)| (name.to_owned(), value));
-        let own = self.env.iter().map(|(name, value)| (name.clone(), variables.expand(value).into()));
-        given.chain(own).collect()
-    }
+/// How many cores a form needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CoresWanted {
+    /// One: the form `single`.
+    One,
+    /// Half of the cores, or all on a separate machine: the form `cores`.
+    #[serde(rename = "all")]
+    Half,
 }
 
 impl Manifest {
@@ -143,6 +147,11 @@ impl Manifest {
     /// The form of that name, if the server has it.
     pub fn form(&self, name: &str) -> Option<&Form> {
         self.forms.get(name)
+    }
+
+    /// The cores that the form of that name needs; one for a form that the server does not have.
+    pub fn cores_of(&self, form: &str) -> CoresWanted {
+        self.form(form).map_or(CoresWanted::One, |form| form.cores)
     }
 
     /// Whether it serves the workload of that name (not a case's address).

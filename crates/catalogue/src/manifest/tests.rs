@@ -45,7 +45,7 @@ fn a_form_adds_variables_and_expands_them() {
     };
     let cores = manifest.form("cores").unwrap();
     assert_eq!(cores.command, "exec server");
-    let environment = cores.environment(&given);
+    let environment = given.with(&cores.env);
     for (name, value) in [
         ("MODE", "production"),
         ("WORKERS", "4"),
@@ -54,7 +54,7 @@ fn a_form_adds_variables_and_expands_them() {
     ] {
         assert!(environment.contains(&(name.into(), value.into())), "{name}");
     }
-    assert!(manifest.form("single").unwrap().environment(&given).iter().all(|(name, _)| name != "WORKERS"));
+    assert!(given.with(&manifest.form("single").unwrap().env).iter().all(|(name, _)| name != "WORKERS"));
 }
 
 #[test]
@@ -64,11 +64,37 @@ fn a_form_may_replace_the_command() {
 }
 
 #[test]
+fn a_form_of_its_own_says_its_cores() {
+    let text = MANIFEST.to_owned() + "\n[forms.go-run]\ncommand = \"exec go run .\"\ncores = \"one\"\n";
+    let manifest = read(&text).unwrap();
+    assert_eq!(["single", "cores", "go-run"].map(|form| manifest.cores_of(form)), {
+        use super::CoresWanted::{Half, One};
+        [One, Half, One]
+    });
+    assert_eq!(manifest.form("go-run").unwrap().command, "exec go run .");
+}
+
+#[test]
 fn errors_name_their_line() {
     let table = [
         ("framework", "framwork", "server.toml:3: unknown key `framwork`; did you mean `framework`?"),
         ("[build]", "[biuld]", "server.toml:13: unknown key `biuld`; did you mean `build`?"),
-        ("[forms.cores]", "[forms.core]", "server.toml:21: unknown key `core`; did you mean `cores`?"),
+        (
+            "[forms.cores]",
+            "[forms.core]",
+            "server.toml:21: form `core` is neither `single` nor `cores` (did you mean `cores`?): a form of the server's own \
+             needs `cores = \"one\"` or `cores = \"all\"`",
+        ),
+        (
+            "[forms.cores]",
+            "[forms.cores]\ncores = \"one\"",
+            "server.toml:21: `cores` cannot be set for the form `cores`, whose name says it",
+        ),
+        (
+            "[forms.cores]",
+            "[forms.\"a b\"]\ncores = \"one\"",
+            "server.toml:21: the name of form `a b` must have lower-case letters, digits and `-` only",
+        ),
         (
             "\"platform\"",
             "\"plattform\"",

@@ -4,10 +4,10 @@
 //! provisioner checks its needs on this machine, and the catalogue that its workloads exist.
 
 use super::container::{self, WireContainer};
-use super::{FixedAddress, Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
+use super::{CoresWanted, FixedAddress, Form, FrameworkKind, MANIFEST_FILE, Manifest, Setup, Trait, Traits};
 use crate::document::Document;
 use crate::workload::is_path;
-use crate::{CatalogueError, variables};
+use crate::{CatalogueError, nearest, variables};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +15,8 @@ use toml::Spanned;
 
 /// How long a start may take where the manifest does not say, in seconds (docs/adding-a-server.md).
 const START_TIMEOUT_S: u64 = 10;
+/// The forms whose names say their cores.
+const USUAL_FORMS: [(&str, CoresWanted); 2] = [("single", CoresWanted::One), ("cores", CoresWanted::Half)];
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +43,7 @@ struct WireManifest {
     build: Option<Build>,
     #[serde(default)]
     run: WireRun,
-    forms: Option<Spanned<Forms>>,
+    forms: Option<Spanned<BTreeMap<String, Spanned<WireForm>>>>,
     container: Option<Spanned<WireContainer>>,
     traits: Option<Spanned<WireTraits>>,
     port: Option<Spanned<u16>>,
@@ -67,20 +69,14 @@ struct WireRun {
     start_timeout_s: Option<u64>,
 }
 
-/// The known forms. A struct, not a map, so that a misspelt form is reported.
-#[derive(Default, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Forms {
-    single: Option<WireForm>,
-    cores: Option<WireForm>,
-}
-
 #[derive(Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireForm {
     command: Option<String>,
     #[serde(default)]
     env: BTreeMap<String, Spanned<String>>,
+    /// Of a form of the server's own. Required, so that a misspelt `single` or `cores` is reported.
+    cores: Option<CoresWanted>,
 }
 
 #[derive(serde::Deserialize)]
@@ -318,8 +314,8 @@ fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String,
     let mut errors = Vec::new();
     let forms = wire.forms.as_ref();
     let own = wire.run.env.iter();
-    let of_forms = forms.iter().flat_map(|forms| [&forms.get_ref().single, &forms.get_ref().cores]).flatten();
-    for (key, value) in own.chain(of_forms.flat_map(|form| &form.env)) {
+    let of_forms = forms.iter().flat_map(|forms| forms.get_ref().values());
+    for (key, value) in own.chain(of_forms.flat_map(|form| &form.get_ref().env)) {
         let problem = match variables::check(value.get_ref()) {
             _ if key.starts_with("PACELINE_") => format!("`{key}` is set by the lab: use another name"),
             Ok(()) => continue,
@@ -327,23 +323,20 @@ fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String,
         };
         errors.push(document.complain(Some(value.span().start), problem));
     }
-    // The cores that a container may use are its only form.
-    let every = || Forms { single: Some(WireForm::default()), cores: Some(WireForm::default()) };
-    let of_container = wire.container.as_ref().filter(|_| forms.is_none()).map(|_| every());
-    let written = forms.map(Spanned::get_ref).or(of_container.as_ref());
     let mut known = BTreeMap::new();
-    let named = written.iter().flat_map(|forms| [("single", &forms.single), ("cores", &forms.cores)]);
-    for (name, form) in named {
-        let Some(form) = form else { continue };
-        let mut env = BTreeMap::new();
-        for (key, value) in wire.run.env.iter().chain(&form.env) {
-            env.insert(key.clone(), value.get_ref().clone());
+    for (name, form) in forms.iter().flat_map(|forms| forms.get_ref()) {
+        match cores_of(name, form.get_ref()) {
+            Ok(cores) => drop(known.insert(name.clone(), form_of(&wire.run, form.get_ref(), cores))),
+            Err(problem) => errors.push(document.complain(Some(form.span().start), problem)),
         }
-        let own = || wire.run.command.as_ref().map(|command| command.get_ref().clone());
-        let command = form.command.clone().or_else(own).unwrap_or_default();
-        known.insert(name.to_owned(), Form { command, env });
     }
-    if known.is_empty() {
+    if forms.is_none() && wire.container.is_some() {
+        // The cores that a container may use are its only form.
+        known = USUAL_FORMS
+            .map(|(name, cores)| (name.to_owned(), form_of(&wire.run, &WireForm::default(), cores)))
+            .into();
+    }
+    if known.is_empty() && errors.is_empty() {
         let problem = match forms {
             Some(_) => "`forms` has neither `[forms.single]` nor `[forms.cores]`",
             None => "missing key `forms`",
@@ -351,4 +344,36 @@ fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String,
         errors.push(document.complain(forms.map(|forms| forms.span().start), problem));
     }
     if errors.is_empty() { Ok(known) } else { Err(errors) }
+}
+
+/// The cores of a form. `single` and `cores` say them by their name; a server's own form says them by the key `cores`.
+fn cores_of(name: &str, form: &WireForm) -> Result<CoresWanted, String> {
+    let usual = USUAL_FORMS.iter().find(|(usual, _)| *usual == name);
+    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match (usual, form.cores) {
+        (Some((_, cores)), None) => Ok(*cores),
+        (Some(_), Some(_)) => Err(format!("`cores` cannot be set for the form `{name}`, whose name says it")),
+        (None, _) if name.is_empty() || !name.chars().all(named) => {
+            Err(format!("the name of form `{name}` must have lower-case letters, digits and `-` only"))
+        }
+        (None, Some(cores)) => Ok(cores),
+        (None, None) => {
+            let near = nearest(name, USUAL_FORMS.iter().map(|(usual, _)| *usual));
+            let near = near.map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default();
+            Err(format!(
+                "form `{name}` is neither `single` nor `cores`{near}: a form of the server's own needs `cores = \"one\"` or \
+                 `cores = \"all\"`"
+            ))
+        }
+    }
+}
+
+fn form_of(run: &WireRun, form: &WireForm, cores: CoresWanted) -> Form {
+    let env = run.env.iter().chain(&form.env);
+    let own = || run.command.as_ref().map(|command| command.get_ref().clone());
+    Form {
+        command: form.command.clone().or_else(own).unwrap_or_default(),
+        env: env.map(|(key, value)| (key.clone(), value.get_ref().clone())).collect(),
+        cores,
+    }
 }

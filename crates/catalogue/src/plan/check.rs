@@ -12,8 +12,6 @@ use paceline_record::{LoopKind, VariantKind};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The forms a manifest can have.
-const FORMS: [&str; 2] = ["single", "cores"];
 
 impl Plan {
     /// Reads the plan in the file at `path`.
@@ -272,12 +270,7 @@ fn forms(plan: &Plan) -> Vec<String> {
     }
     let mut known = BTreeSet::new();
     for form in &plan.forms {
-        if !FORMS.contains(&form.as_str()) {
-            wrong.push(format!(
-                "unknown form of servers `{form}` (how many processes and cores they use); available: {}",
-                FORMS.join(", ")
-            ));
-        } else if !known.insert(form) {
+        if !known.insert(form) {
             wrong.push(format!("`forms` names `{form}` twice"));
         }
     }

@@ -115,6 +115,7 @@ impl Plan {
                 (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error),
             };
         self.check_databases(&cases, catalogue)?;
+        notes.extend(self.check_forms(&servers)?);
         let loads = self.meant_loads(&cases, catalogue)?;
         notes.extend(unfit_notes(&loads, &cases));
         let mut cells = Vec::new();
@@ -124,14 +125,7 @@ impl Plan {
                     .push(format!("server {} is skipped: it serves none of the plan's workloads", server.id));
                 continue;
             }
-            for form in &self.forms {
-                if server.form(form).is_none() {
-                    notes.push(format!(
-                        "server {} is skipped in the form `{form}`, which it does not have",
-                        server.id
-                    ));
-                    continue;
-                }
+            for form in self.forms.iter().filter(|form| server.form(form).is_some()) {
                 let own = own_cases(&server, &cases, catalogue);
                 let left_out = cells_of(&server, form, &own, &loads, &mut cells);
                 for (why, loads) in left_out {
@@ -178,6 +172,31 @@ impl Plan {
                 )))
             }
         }
+    }
+
+    /// Checks that each form of the plan is one of a selected server. Returns which servers do not have a form.
+    fn check_forms(&self, servers: &[Arc<Manifest>]) -> Result<Vec<String>, CatalogueError> {
+        let mut notes = Vec::new();
+        for form in &self.forms {
+            let (having, lacking): (Vec<&Arc<Manifest>>, Vec<_>) =
+                servers.iter().partition(|server| server.form(form).is_some());
+            let ids = |servers: &[&Arc<Manifest>]| {
+                servers.iter().map(|server| server.id.as_str()).collect::<Vec<_>>().join(", ")
+            };
+            match (having.len(), lacking.len()) {
+                (_, 0) => {}
+                (0, _) => return Err(self.wrong(no_such_form(form, servers))),
+                (having_it, others) if having_it < others => {
+                    notes.push(format!(
+                        "form `{form}` is measured of {} only: others do not have it",
+                        ids(&having)
+                    ));
+                }
+                _ => notes
+                    .push(format!("form `{form}` is skipped, as they do not have it, for {}", ids(&lacking))),
+            }
+        }
+        Ok(notes)
     }
 
     /// The databases that the cells need.
@@ -437,4 +456,15 @@ fn cells_of(
         }
     }
     left_out
+}
+
+fn no_such_form(form: &str, servers: &[Arc<Manifest>]) -> String {
+    let known: BTreeSet<&str> =
+        servers.iter().flat_map(|server| server.forms.keys().map(String::as_str)).collect();
+    let near = nearest(form, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+    let known = || format!("available: {}", known.iter().copied().collect::<Vec<_>>().join(", "));
+    format!(
+        "no server of the plan has the form `{form}` (how many processes and cores it uses, or how it is started); {}",
+        near.unwrap_or_else(known)
+    )
 }

@@ -190,8 +190,8 @@ fn invalid_plans_are_reported() {
         ("duration = \"2s\"", "requests = 9", "small.toml:20: load `fixed`: `warmup` needs `duration`"),
         (
             "repeats = 3",
-            "repeats = 3\nforms = [\"core\"]",
-            "small.toml:4: unknown form of servers `core` (how many processes and cores they use); available: single, cores",
+            "repeats = 3\nforms = [\"cores\", \"cores\"]",
+            "small.toml:4: `forms` names `cores` twice",
         ),
         ("repeats = 3", "repeats = 3\nseed = 9007199254740992", "small.toml:4: `seed` is beyond"),
         ("go-*", "go-[", "small.toml:6: `go-[` is not a valid pattern"),
@@ -213,7 +213,7 @@ fn of_many_wrong_loads_the_first_are_listed_and_the_others_counted() {
 #[test]
 fn all_problems_of_a_plan_are_reported_at_once() {
     let text = PLAN
-        .replace("repeats = 3", "repeats = 0\nforms = [\"core\"]")
+        .replace("repeats = 3", "repeats = 0\nforms = []")
         .replacen("connections = 64", "connections = 0\narrivals = \"poisson\"", 1)
         .replace("2000", "-1");
     let error = parse(&text).unwrap_err();
@@ -221,7 +221,7 @@ fn all_problems_of_a_plan_are_reported_at_once() {
     assert_eq!(lines.len(), 5, "{error}");
     for (line, (at, problem)) in lines.iter().zip([
         ("small.toml:3: ", "`repeats` is 0"),
-        ("small.toml:4: ", "unknown form of servers `core`"),
+        ("small.toml:4: ", "`forms` is empty"),
         ("small.toml:12: ", "`connections` and `depth` must be at least 1"),
         ("small.toml:12: ", "`arrivals` needs `rate_per_s` or `rate`"),
         ("small.toml:18: ", "`rate_per_s` must be above 0"),
@@ -297,7 +297,23 @@ fn a_form_that_a_server_lacks_is_noted() {
     let text = PLAN.replacen("repeats = 3", "repeats = 3\nforms = [\"single\", \"cores\"]", 1);
     let resolution = parse(&text).unwrap().resolve(&tree.catalogue()).unwrap();
     assert_eq!(resolution.cells.len(), 9);
-    assert_eq!(resolution.notes, ["server go-two is skipped in the form `cores`, which it does not have"]);
+    assert_eq!(resolution.notes, ["form `cores` is skipped, as they do not have it, for go-two"]);
+}
+
+#[test]
+fn a_form_of_one_server_is_noted_once_and_an_unknown_one_is_an_error() {
+    let tree = TestTree::with(&["go-one", "go-two", "go-three"]);
+    tree.write("servers/go-two/server.toml", &format!("{MANIFEST}\n[forms.go-run]\ncores = \"one\"\n"));
+    let resolved = |form: &str| {
+        let forms = format!("repeats = 3\nforms = [\"single\", \"{form}\"]");
+        parse(&PLAN.replacen("repeats = 3", &forms, 1)).unwrap().resolve(&tree.catalogue())
+    };
+    let resolution = resolved("go-run").unwrap();
+    assert_eq!(resolution.notes, ["form `go-run` is measured of go-two only: others do not have it"]);
+    let own = resolution.cells.iter().filter(|cell| cell.form == "go-run").count();
+    assert_eq!((own, resolution.cells.len()), (3, 12));
+    let error = resolved("go-rum").unwrap_err().to_string();
+    assert!(error.contains("has the form `go-rum`") && error.ends_with("did you mean `go-run`?"), "{error}");
 }
 
 #[test]

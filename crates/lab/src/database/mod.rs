@@ -13,8 +13,8 @@ use crate::node::RemoteDatabase;
 use crate::provision::{CommandStep, CommandWords, run_command};
 use crate::{LabError, Provisioner, Scratch, ServerState};
 use paceline_catalogue::{
-    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Form, Manifest, StopSignal,
-    Variables, hex,
+    CoresWanted, DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Form, Manifest,
+    StopSignal, Variables, hex,
 };
 use paceline_host::{Id, port};
 use paceline_record::{DatabaseCounts, DatabaseReceipt, Stage};
@@ -462,7 +462,8 @@ impl Commands {
         let mut env: BTreeMap<String, String> = env.collect();
         env.insert("DATABASE_START".to_owned(), start.replace('$', "$$"));
         let words = unprivileged(&["sh", "-c"]).join(" ");
-        let form = Form { command: format!("exec {words} \"$DATABASE_START\""), env };
+        let form =
+            Form { command: format!("exec {words} \"$DATABASE_START\""), env, cores: CoresWanted::One };
         let mut server = self.database.as_server();
         server.folder.clone_from(&self.home);
         server.forms = BTreeMap::from([(FORM.to_owned(), form)]);

@@ -10,11 +10,11 @@ use crate::fleet::ReservedMachines;
 use crate::generator::FollowOptions;
 use crate::idle_wait::{IdleWait, MAX_FIRST_IDLE_WAIT, MAX_IDLE_WAIT, wait_until_idle};
 use crate::launch::LaunchError;
-use crate::placement::{Cores, CoresWanted};
+use crate::placement::Cores;
 use crate::trial::{self, TrialContext};
 use crate::warm_up::Warmer;
 use crate::{CheckedServer, LabError, ValidationResult, validate};
-use paceline_catalogue::{Cell, PlannedLaunch, Traits, Workload};
+use paceline_catalogue::{Cell, CoresWanted, PlannedLaunch, Traits, Workload};
 use paceline_host::private_network::outside;
 use paceline_host::{Neighbours, RoundsSeen};
 use paceline_judge::TypedVerdict;
@@ -91,7 +91,7 @@ impl RunningRound<'_> {
 
     /// The cores for each process of a launch.
     fn pinning(&self, planned: &PlannedLaunch, reserved: Option<&ReservedMachines>) -> Pinning {
-        let wanted = CoresWanted::of_form(&planned.form);
+        let wanted = planned.server.cores_of(&planned.form);
         let cores = &self.context.cores;
         let pin = planned.cells.iter().find_map(|cell| cell.load.pin).unwrap_or_default();
         let balanced = planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref());

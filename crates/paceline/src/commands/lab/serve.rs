@@ -14,9 +14,7 @@ use paceline_catalogue::{
 use paceline_escape::JsonText;
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
-use paceline_lab::{
-    Cores, CoresWanted, Databases, LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter,
-};
+use paceline_lab::{Cores, Databases, LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter};
 use paceline_record::WorkloadProtocol;
 use paceline_run::wall_clock;
 use serde::{Deserialize, Serialize};
@@ -74,7 +72,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let server = catalogue.server(&arguments.server).map_err(complain)?;
     check_form(&server, &arguments.form)?;
     let ready = ready(&server, catalogue)?;
-    let cores = cores(arguments)?;
+    let cores = cores(arguments, &server)?;
     let provisioner = working(catalogue)?;
     provisioner.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
@@ -138,10 +136,10 @@ fn ready(server: &Manifest, catalogue: &Catalogue) -> anyhow::Result<WorkloadCas
     Ok(case.map_err(|message| Complaint::usage(format!("{}: {message}", server.id)))?)
 }
 
-fn cores(arguments: &Arguments) -> anyhow::Result<Vec<u32>> {
+fn cores(arguments: &Arguments, server: &Manifest) -> anyhow::Result<Vec<u32>> {
     let cores = Cores::allowed().context("cannot read the list of cores")?;
     if arguments.cores.is_empty() {
-        return Ok(cores.split(CoresWanted::of_form(&arguments.form)).server);
+        return Ok(cores.split(server.cores_of(&arguments.form)).server);
     }
     let there = cores.numbers();
     if let Some(absent) = arguments.cores.iter().find(|core| !there.contains(core)) {

@@ -9,8 +9,8 @@ use paceline_catalogue::{
     Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
 };
 use paceline_lab::{
-    CheckedServer, Cores, CoresWanted, Databases, ExamineOptions, LabError, LaunchError, LaunchSpec,
-    Provisioner, ReadyCondition, RunningDatabase, RunningServer, ServerState, SourceFiles, Starter, examine,
+    CheckedServer, Cores, Databases, ExamineOptions, LabError, LaunchError, LaunchSpec, Provisioner,
+    ReadyCondition, RunningDatabase, RunningServer, ServerState, SourceFiles, Starter, examine,
     examine_database,
 };
 use paceline_record::{Check, CheckOutcome, Stage, Startup};
@@ -221,7 +221,7 @@ impl Checker<'_> {
         let fault = |message: String| LaunchError::fault(Stage::Start, message, false);
         let cores =
             Cores::allowed().map_err(|error| fault(format!("cannot read the list of cores: {error}")))?;
-        let cores = cores.split(CoresWanted::of_form(self.form)).server;
+        let cores = cores.split(server.cores_of(self.form)).server;
         let variables = self.provisioner.variables(server, 0, cores.len() as u32);
         let image = self.provisioner.image_launch(server, self.form, &variables)?;
         self.starter.launch(&LaunchSpec {
