@@ -12,7 +12,6 @@ use paceline_record::{LoopKind, VariantKind};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-
 impl Plan {
     /// Reads the plan in the file at `path`.
     ///
