@@ -1,0 +1,1 @@
+../node-fastify/power.js

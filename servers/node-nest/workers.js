@@ -1,0 +1,1 @@
+../node-fastify/workers.js
