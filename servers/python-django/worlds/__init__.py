@@ -1,0 +1,1 @@
+"""The application of the database workloads."""
