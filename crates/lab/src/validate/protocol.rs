@@ -148,9 +148,9 @@ fn noise(client: &CheckClient<'_>) -> Result<Check, ProbeError> {
     let said = String::from_utf8_lossy(&rest.bytes).into_owned();
     let status = said.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());
     Ok(match (status, rest.closed_after) {
-        // 505: it parsed the bytes as a version of HTTP (RFC 9110, section 15.6.6).
-        (Some(status), _) if status / 100 == 4 || status == 505 => same(name, None),
-        (Some(status), _) => same(name, Some(format!("status {status} instead of 4xx or 505"))),
+        // It parsed the bytes as a method or as a version of HTTP (RFC 9110, sections 15.6.2 and 15.6.6).
+        (Some(status), _) if status / 100 == 4 || matches!(status, 501 | 505) => same(name, None),
+        (Some(status), _) => same(name, Some(format!("status {status} instead of 4xx, 501 or 505"))),
         (None, Some(_)) => same(name, None),
         (None, None) => {
             let detail = format!(
