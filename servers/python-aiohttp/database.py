@@ -1,0 +1,1 @@
+../python-fastapi/database.py

@@ -1,0 +1,1 @@
+../python-starlette/power.py
