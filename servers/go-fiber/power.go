@@ -1,0 +1,1 @@
+../go-chi/power.go
