@@ -1,0 +1,1 @@
+../../../../../java-spring/src/main/java/server/Fortune.java
