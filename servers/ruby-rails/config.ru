@@ -1,0 +1,4 @@
+require_relative 'app'
+
+App.initialize!
+run App
