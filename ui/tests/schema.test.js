@@ -64,3 +64,12 @@ test("every kind of run conforms to the published schema", () => {
     assert.ok(!run(record), flags.join(" "));
   }
 });
+
+test("documents of commands conform to their schemas", () => {
+  for (const name of ["help", "explain"]) {
+    const { stdout } = spawnSync(paceline, [name, "--json"], { encoding: "utf8", maxBuffer: 1 << 26 });
+    const validate = validator(`${name}.schema.json`);
+    check(validate, JSON.parse(stdout));
+    assert.ok(!validate({}), `${name}: its schema accepts an empty document`);
+  }
+});

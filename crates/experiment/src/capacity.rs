@@ -13,6 +13,7 @@ use crate::objective::Objective;
 use crate::window_outcome::WindowOutcome;
 use paceline_record::Limit;
 use paceline_stats::{CapacitySearch, SearchEnd, SearchWindow};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -83,7 +84,7 @@ impl CapacityPlan {
 }
 
 /// One window of the search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityWindow {
     /// The offered rate.
     pub offered_per_s: f64,
@@ -111,7 +112,7 @@ pub struct CapacityWindow {
 }
 
 /// A long window at a rate that should meet the objective over a longer time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confirmation {
     /// The offered rate.
     pub offered_per_s: f64,
@@ -141,7 +142,7 @@ pub struct Confirmation {
 }
 
 /// A point of the load-response curve.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
     /// Share of the half-pass rate.
     pub share: f64,
@@ -158,7 +159,7 @@ pub struct CurvePoint {
 }
 
 /// The result of a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
     /// The version of these keys.
     pub schema: u32,

@@ -11,6 +11,7 @@ use crate::failures::{FailureComparison, ObservedOutcomes};
 use crate::load::{LoadError, LoadResult};
 use crate::metric_comparison::{Direction, MetricComparison, geometric_mean};
 use paceline_stats::{Comparison, Variance, compare_launches, compare_pairs, holm, next_look};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ const QUIETER: f64 = 2.0 / 3.0;
 const POWER_Z: f64 = 2.8;
 
 /// The observations of one side: for each metric one value per launch or run, in order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleSet {
     /// The object measured: a URL, a server, a file.
     pub name: String,
@@ -102,7 +103,7 @@ pub struct ComparePlan {
 }
 
 /// A comparison of two sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairedComparison {
     /// The version of these keys.
     pub schema: u32,

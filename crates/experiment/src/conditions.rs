@@ -2,12 +2,13 @@
 //! question.
 
 use paceline_record::Run;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The conditions of a set of observations.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// When the first observation began, RFC 3339.
     pub measured_at: String,

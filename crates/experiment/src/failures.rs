@@ -6,6 +6,7 @@
 
 use crate::load::{LoadResult, unusable_because};
 use paceline_record::Run;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Failed shares that differ by less do not matter: a tenth of the share that makes a run invalid.
@@ -15,7 +16,7 @@ const SHARE_MARGIN: f64 = paceline_judge::MAX_NOT_OK_SHARE / 10.0;
 const STANDARD_ERRORS: f64 = 2.58;
 
 /// The outcomes of the requests of one observation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObservedOutcomes {
     /// Requests that were due.
     pub scheduled: u64,
@@ -57,7 +58,7 @@ impl ObservedOutcomes {
 }
 
 /// The failed requests of one side, over all of its observations.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideFailures {
     /// Observations with known outcomes.
     pub observations: usize,
@@ -102,7 +103,7 @@ impl SideFailures {
 }
 
 /// How the failed share of the second side compares with that of the first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureDirection {
     /// The outcomes of a side are not known: its file is from an earlier version.
@@ -119,7 +120,7 @@ pub enum FailureDirection {
 }
 
 /// The failed requests of both sides.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureComparison {
     /// The first side.
     pub first: SideFailures,

@@ -81,7 +81,7 @@ pub fn warm_up(load: &mut dyn LoadRunner, limit: Duration) -> Result<bool, LoadE
 }
 
 /// Percentiles of a time, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeSummary {
     /// The mean.
     pub mean: f64,
@@ -100,7 +100,7 @@ impl TimeSummary {
 }
 
 /// The results of one request of a mix, or of one kind of session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestSummary {
     /// Its name in the request file.
     pub name: String,
@@ -113,7 +113,7 @@ pub struct RequestSummary {
 }
 
 /// What a schedule and a capacity count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateUnit {
     /// Requests per second.
@@ -124,7 +124,7 @@ pub enum RateUnit {
 }
 
 /// CPU and memory use of the server's processes, where they could be found on this machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadServerUse {
     /// CPU time over the observation, in seconds.
     pub cpu_s: f64,
@@ -171,7 +171,7 @@ impl LoadServerUse {
 }
 
 /// The result of one load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
     /// The offered rate; none in a closed loop.
     pub offered_per_s: Option<f64>,

@@ -4,13 +4,14 @@ use crate::compared_metric::ComparedMetric;
 use crate::load::Range;
 use paceline_judge::Better;
 use paceline_stats::{Comparison, Decision, Spread};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A difference is claimed up to this p value, corrected for the number of tests.
 const SIGNIFICANCE: f64 = 0.05;
 
 /// How the second side compares with the first in one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "decision")]
 pub enum Direction {
     /// The second is better: faster, or it uses less.
@@ -63,7 +64,7 @@ impl Direction {
 }
 
 /// One metric of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricComparison {
     /// The metric.
     pub metric: ComparedMetric,

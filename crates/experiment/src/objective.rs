@@ -3,13 +3,14 @@
 //! The limits on times are written and judged like those of `paceline run --slo`. This file splits them, checks their
 //! form, and computes the number of requests that a window needs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Samples beyond a percentile that it needs, as for `--slo`.
 const SAMPLES_BEYOND: f64 = 10.0;
 
 /// An objective: each part must be met, and every failed request counts as beyond any limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Objective {
     /// Expressions for `paceline run --slo`.
     pub slos: Vec<String>,

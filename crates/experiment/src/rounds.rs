@@ -14,6 +14,7 @@ use paceline_judge::Metric;
 use paceline_record::{Blame, Load, Severity, Trial, Variant};
 use paceline_report::{Report, Row, Table};
 use paceline_stats::{compare_launches, holm};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 pub const MARGIN: f64 = 0.05;
 
 /// A row that both rounds have measured.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct MatchedCell {
     /// The server's id.
     pub server: String,
@@ -34,7 +35,7 @@ pub struct MatchedCell {
 }
 
 /// One row of both rounds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellComparison {
     /// The row, as the first round names it.
     pub cell: MatchedCell,

@@ -2,10 +2,11 @@
 
 use crate::load::LoadResult;
 use paceline_record::{Blame, GateReason, Severity};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result of a window against the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowOutcome {
     /// The objective was met.

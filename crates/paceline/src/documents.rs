@@ -344,9 +344,46 @@ pub struct UnwrittenTest {
     pub reason: String,
 }
 
+/// What `paceline help --json` prints: a command, its flags and its commands.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HelpDocument {
+    /// Its name.
+    pub name: String,
+    /// What it does, in one line.
+    pub about: Option<String>,
+    /// Whether it has `--json`.
+    pub has_json: bool,
+    /// Its flags and arguments.
+    pub flags: Vec<HelpFlag>,
+    /// The commands below it.
+    pub commands: Vec<HelpDocument>,
+}
+
+/// A flag or an argument.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HelpFlag {
+    /// Its long form, with `--`; none of an argument.
+    pub long: Option<String>,
+    /// Its short form, with `-`.
+    pub short: Option<String>,
+    /// The names of its values; none of a switch.
+    pub value: Option<Vec<String>>,
+    /// The values that it can have, if they are a list.
+    pub values: Vec<String>,
+    /// Its values where it is not given.
+    pub default: Vec<String>,
+    /// Whether the command needs it.
+    pub is_required: bool,
+    /// What it does, in one line.
+    pub about: Option<String>,
+    /// What it does, in detail, if that is more.
+    pub more: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_experiment::{Capacity, CellComparison, PairedComparison, SampleSet};
     use paceline_record::schema_of;
     use std::path::Path;
 
@@ -354,8 +391,13 @@ mod tests {
     fn the_schemas_of_documents_are_published() {
         for (name, schema) in [
             ("audit", schema_of::<AuditDocument>()),
+            ("baseline", schema_of::<SampleSet>()),
+            ("capacity", schema_of::<Capacity>()),
+            ("compare", schema_of::<PairedComparison>()),
+            ("compare-rounds", schema_of::<Vec<CellComparison>>()),
             ("doctor", schema_of::<DoctorDocument>()),
             ("explain", schema_of::<ExplainDocument>()),
+            ("help", schema_of::<HelpDocument>()),
             ("lab-build", schema_of::<BuildDocument>()),
             ("lab-check", schema_of::<CheckDocument>()),
             ("lab-import", schema_of::<ImportDocument>()),

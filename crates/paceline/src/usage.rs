@@ -3,8 +3,9 @@
 //! Called by `main`. clap treats a negative value as an unknown flag and gives an unhelpful tip; such values get a
 //! clear message here. All other usage errors come from clap and are printed in the form of all other errors.
 
+use crate::documents::{HelpDocument, HelpFlag};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, Parser};
+use clap::{Arg, Command, Parser};
 use paceline_escape::TerminalText;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
@@ -93,32 +94,30 @@ fn print_json_help(command: &Command) -> anyhow::Result<crate::exit::Status> {
 }
 
 /// A command, its flags and its commands, without hidden ones.
-fn described(command: &Command) -> serde_json::Value {
-    let text = |styled: Option<&clap::builder::StyledStr>| styled.map(ToString::to_string);
-    let flags = command.get_arguments().filter(|argument| !argument.is_hide_set()).map(|argument| {
-        let values = argument.get_possible_values();
-        let values: Vec<&str> = values.iter().map(clap::builder::PossibleValue::get_name).collect();
-        let names = argument.get_value_names().unwrap_or_default();
-        let defaults = argument.get_default_values().iter().map(|value| value.to_string_lossy());
-        serde_json::json!({
-            "long": argument.get_long().map(|long| format!("--{long}")),
-            "short": argument.get_short().map(|short| format!("-{short}")),
-            "value": argument.get_action().takes_values().then(|| names.iter().map(ToString::to_string).collect::<Vec<_>>()),
-            "values": if argument.get_action().takes_values() { values } else { Vec::new() },
-            "default": defaults.collect::<Vec<_>>(),
-            "is_required": argument.is_required_set(),
-            "about": text(argument.get_help()),
-            "more": text(argument.get_long_help()),
-        })
-    });
-    let inner = command.get_subcommands().filter(|inner| !inner.is_hide_set());
-    serde_json::json!({
-        "name": command.get_name(),
-        "about": text(command.get_about()),
-        "has_json": command.get_arguments().any(|argument| matches!(argument.get_long(), Some("json" | "format"))),
-        "flags": flags.collect::<Vec<_>>(),
-        "commands": inner.map(described).collect::<Vec<_>>(),
-    })
+fn described(command: &Command) -> HelpDocument {
+    HelpDocument {
+        name: command.get_name().to_owned(),
+        about: command.get_about().map(ToString::to_string),
+        has_json: command.get_arguments().any(|flag| matches!(flag.get_long(), Some("json" | "format"))),
+        flags: command.get_arguments().filter(|flag| !flag.is_hide_set()).map(described_flag).collect(),
+        commands: command.get_subcommands().filter(|inner| !inner.is_hide_set()).map(described).collect(),
+    }
+}
+
+fn described_flag(flag: &Arg) -> HelpFlag {
+    let takes_values = flag.get_action().takes_values();
+    let names = flag.get_value_names().unwrap_or_default().iter().map(ToString::to_string);
+    let values = flag.get_possible_values().into_iter().map(|value| value.get_name().to_owned());
+    HelpFlag {
+        long: flag.get_long().map(|long| format!("--{long}")),
+        short: flag.get_short().map(|short| format!("-{short}")),
+        value: takes_values.then(|| names.collect()),
+        values: if takes_values { values.collect() } else { Vec::new() },
+        default: flag.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect(),
+        is_required: flag.is_required_set(),
+        about: flag.get_help().map(ToString::to_string),
+        more: flag.get_long_help().map(ToString::to_string),
+    }
 }
 
 /// Flags of other load generators, and the equivalent flag here.
@@ -128,7 +127,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     (
         "-s",
         "wrk",
-        "Lua scripts are not supported; to send several different requests, use --mix FILE; {rand:1:9} and {line:FILE} vary them",
+        "`paceline wrk -s SCRIPT` runs scripts of wrk; --mix FILE sends several different requests, and {rand:1:9} and {line:FILE} vary them",
     ),
     ("-p", "ab and autocannon", "--body @FILE sends a body, and --pipeline N pipelines requests"),
     ("-z", "hey and oha", "-d 10s sets the duration"),
@@ -142,7 +141,11 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     ("--latency", "wrk", "the usual percentiles are always printed; --percentiles prints the whole spectrum"),
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
-    ("--script", "wrk", "Lua scripts are not supported; to send several different requests, use --mix FILE"),
+    (
+        "--script",
+        "wrk",
+        "`paceline wrk -s SCRIPT` runs scripts of wrk; --mix FILE sends several different requests",
+    ),
     ("-l", "ab", "the length of a body is not checked unless --expect-body or another check is given"),
     ("-C", "ab", "-H 'Cookie: NAME=VALUE' sends a cookie"),
     (
@@ -282,7 +285,7 @@ mod tests {
 
     #[test]
     fn json_help_names_every_command_and_flag() {
-        let help = described(&crate::Arguments::command());
+        let help = serde_json::to_value(described(&crate::Arguments::command())).unwrap();
         let find = |within: &serde_json::Value, key: &str, name: &str| {
             let all = within[key].as_array().unwrap();
             all.iter().find(|one| one["name"] == name || one["long"] == name).cloned().unwrap()
