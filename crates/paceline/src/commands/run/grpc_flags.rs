@@ -12,7 +12,7 @@ pub struct GrpcFlags {
     ///
     /// --body has the message as JSON, and {line:FILE} in it stands for the next line of a file; for a stream of requests
     /// it has a list. Without --proto the server is asked for its schema (server reflection). -H adds metadata:
-    /// 'grpc-timeout: 500m' sets a deadline, 'grpc-encoding: gzip' compresses the message. docs/grpc.md has examples.
+    /// 'grpc-timeout: 500m' sets a deadline, 'grpc-encoding: gzip' compresses the message. docs/streams.md has examples.
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     proto: Vec<PathBuf>,
 
