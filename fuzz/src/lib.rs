@@ -19,6 +19,7 @@ mod http3_stream;
 mod imported_report;
 mod job;
 mod manifest;
+mod perf_script;
 mod plan;
 mod proc_text;
 mod record;
@@ -58,6 +59,7 @@ macro_rules! for_each_target {
             imported_report: 2_500,
             job: 2_500,
             manifest: 2_500,
+            perf_script: 2_500,
             plan: 2_500,
             proc_text: 2_500,
             record: 1_500,

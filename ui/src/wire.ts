@@ -343,6 +343,9 @@ export interface ClockOffset {
   round_trips: number;
 }
 
+/** Where code runs. */
+export type CodeKind = "user" | "kernel" | "thread";
+
 /** The rate of one launch in each second since its first request. */
 export interface ColdCurve {
   /** The id of the launch. */
@@ -474,6 +477,8 @@ export interface Connections {
   service_time_ns_p50?: Served;
   /** The lowest number of concurrent streams that the server allowed on a connection, if below `depth`. */
   streams_allowed?: number;
+  /** Segments of its TCP connections that were lost or late. */
+  tcp?: TcpCounts;
 }
 
 /** Bytes: given as text, or the content of a file. */
@@ -1100,6 +1105,20 @@ export interface JointRow {
 /** The required form of a JSON document. Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20, {"id": "1..10000"}]` is an array of 20 such objects. A field written with a tilde before its name, `"~id"`, is found in any case. */
 export type JsonForm = unknown;
 
+/** Counts of the kernel of the generator's machine, from before the first connection to the end of the window. They are those of its network namespace, of other programs too. */
+export interface KernelCounts {
+  /** Handshakes that were dropped at a listening socket, for any reason. */
+  listen_drops: number;
+  /** Packets that were dropped before any protocol read them, because the queue of a core was full; on the whole machine. */
+  packets_dropped: number;
+  /** Segments of TCP that were sent again, handshakes included. */
+  retransmits: number;
+  /** Connection attempts that were repeated, because no answer came: after 1, 3 and 7 s. */
+  syn_retransmits: number;
+  /** Datagrams that were dropped because the buffer of their socket was full. */
+  udp_buffer_errors: number;
+}
+
 /** Resources left for further connections when the window ended. */
 export interface Left {
   /** File descriptors that the process could still open. */
@@ -1315,6 +1334,8 @@ export interface Measured {
   intervals: (Interval)[];
   /** The requested settings, with secrets replaced: `paceline run --job` repeats the run. */
   job?: Job;
+  /** What the kernel of the generator's machine counted of lost and repeated packets; of one generator. */
+  kernel?: KernelCounts;
   /** Those generators, in the same order. */
   loaders?: (Loader)[];
   /** The shape of the load. */
@@ -1327,6 +1348,10 @@ export interface Measured {
   pauses_at_s: (number)[];
   /** The time of each phase, from the start of the run. */
   phases: Phases;
+  /** Where the CPU time of the server went, if requested (`--profile`). */
+  profile?: Profile;
+  /** Why there is no profile although it was requested. */
+  profile_failure?: string;
   /** Whether the achieved rate is a minimum, because the generator was the bottleneck or was disturbed. */
   rate_is_minimum: boolean;
   /** Rates over the window, derived from `total` and the schedule. */
@@ -1343,6 +1368,8 @@ export interface Measured {
   segments_per_s: (number)[];
   /** CPU time and memory of the server, if it runs on this machine and could be observed. */
   server?: ServerUse;
+  /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
+  server_samples?: (ServerSample)[];
   /** The sessions of a request file, in its order. */
   sessions?: (SessionPart)[];
   /** Wall-clock start, RFC 3339, UTC. */
@@ -1586,6 +1613,56 @@ export interface ProcessUse {
   threads_peak: number;
   /** CPU time as a share of its cores, 0 to 1. */
   utilization: number;
+}
+
+/** Where the CPU time of the server went, in a window of the same load after the measured one. */
+export interface Profile {
+  /** Valid responses per second in the profiled window: beside the rate of the run, the cost of profiling. */
+  achieved_per_s: number;
+  /** The tree of calls in depth-first order; calls with too few samples to be drawn are left out. */
+  calls: (ProfiledCall)[];
+  /** What triggered the samples: `cycles`, or `cpu-clock` on a machine without hardware counters. */
+  event: string;
+  /** Samples per second of CPU time. */
+  frequency_hz: number;
+  /** The functions with the most samples of their own, the first ten. */
+  functions: (ProfiledFunction)[];
+  /** Share of the samples in the kernel, 0 to 1; none if only the code of the processes may be sampled. */
+  kernel_share?: number;
+  /** Share of the samples whose function has a name, 0 to 1. */
+  named_share: number;
+  /** Number of samples. */
+  samples: number;
+  /** The profiler and its version. */
+  tool: string;
+  /** Length of the profiled window, in seconds. */
+  window_s: number;
+}
+
+/** A call in the tree of calls. */
+export interface ProfiledCall {
+  /** Where it runs. */
+  code: CodeKind;
+  /** Number of callers above it: 0 for a thread's name. */
+  depth: number;
+  /** The function, or the name of the threads. */
+  name: string;
+  /** Samples in it or in a function that it called. */
+  samples: number;
+}
+
+/** A function of a profile. */
+export interface ProfiledFunction {
+  /** Where it runs. */
+  code: CodeKind;
+  /** The program, library or part of the kernel that it is in. */
+  module: string;
+  /** Its name; `[unknown]` for all code of a module without names. */
+  name: string;
+  /** Share of the samples in the function itself, 0 to 1. */
+  own_share: number;
+  /** Share of the samples in it or in a function that it called, 0 to 1. */
+  total_share: number;
 }
 
 /** The version of HTTP for requests. */
@@ -1903,6 +1980,8 @@ export interface Run {
   intervals: (Interval)[];
   /** The requested settings, with secrets replaced: `paceline run --job` repeats the run. */
   job?: Job;
+  /** What the kernel of the generator's machine counted of lost and repeated packets; of one generator. */
+  kernel?: KernelCounts;
   /** Those generators, in the same order. */
   loaders?: (Loader)[];
   /** The shape of the load. */
@@ -1913,6 +1992,10 @@ export interface Run {
   pace: Pace;
   /** The time of each phase, from the start of the run. */
   phases: Phases;
+  /** Where the CPU time of the server went, if requested (`--profile`). */
+  profile?: Profile;
+  /** Why there is no profile although it was requested. */
+  profile_failure?: string;
   /** Rates over the window, derived from `total` and the schedule. */
   rate_per_s: Rates;
   /** The version of these keys; a change of any number's meaning raises it. */
@@ -1921,6 +2004,8 @@ export interface Run {
   seed: number;
   /** CPU time and memory of the server, if it runs on this machine and could be observed. */
   server?: ServerUse;
+  /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
+  server_samples?: (ServerSample)[];
   /** The sessions of a request file, in its order. */
   sessions?: (SessionPart)[];
   /** Wall-clock start, RFC 3339, UTC. */
@@ -2047,6 +2132,12 @@ export interface Second {
   response_time_ns_p99_9?: number;
   /** Requests handed to sockets, per second. */
   sent_per_s: number;
+  /** Cores that the server kept busy on average; this and its other figures if it runs on the generator's machine. */
+  server_cores_used?: number;
+  /** Resident memory of the server at its end, in bytes. */
+  server_rss_bytes?: number;
+  /** Threads of the server at its end. */
+  server_threads?: number;
   /** Highest service time, in nanoseconds. */
   service_time_ns_max?: number;
   /** Median service time, in nanoseconds. */
@@ -2179,6 +2270,20 @@ export interface ServerEntry {
   versions: string;
 }
 
+/** The server at one moment of a run, all of its processes together. */
+export interface ServerSample {
+  /** From the start of the run, in nanoseconds. */
+  at_ns: number;
+  /** CPU time since the first sample, in seconds. */
+  cpu_s: number;
+  /** Number of processes. */
+  processes: number;
+  /** Resident memory summed over processes, in bytes. */
+  rss_bytes: number;
+  /** Number of threads. */
+  threads: number;
+}
+
 /** CPU time and memory of the server over the window, all of its processes together. */
 export interface ServerUse {
   /** CPU time of its busiest thread as a share of the window, 0 to 1. Missing if threads that ended in the window used more CPU time: the CPU time of each of them is unknown. */
@@ -2193,6 +2298,10 @@ export interface ServerUse {
   cpu_s: number;
   /** How its root processes were found; the others are their descendants. */
   found_by: FoundBy;
+  /** Page faults that waited for a disk, in the window. */
+  major_faults?: number;
+  /** Its memory limit, and memory pressure on the machine in the window. */
+  memory?: MemoryUse;
   /** The same of the thread that waited most, as a share of the window, 0 to 1. */
   most_delayed_thread_share?: number;
   /** Name of its first process. */
@@ -2203,6 +2312,10 @@ export interface ServerUse {
   processes: number;
   /** Resident memory when the window ended, in bytes. */
   rss_bytes: number;
+  /** Resident memory before the first connection, in bytes. */
+  rss_bytes_before?: number;
+  /** The highest resident memory of the samples in the window, in bytes. */
+  rss_bytes_peak?: number;
   /** Time runnable but not running, all threads, in seconds. */
   run_delay_s?: number;
   /** Threads when the window ended. */
@@ -2486,6 +2599,16 @@ export interface Target {
   tried?: (Tried)[];
   /** The URL as given, normalised. */
   url: string;
+}
+
+/** What the kernel counted on the connections of a run over their whole lives, failed attempts included. */
+export interface TcpCounts {
+  /** Connections that were counted. */
+  connections: number;
+  /** Segments that were received out of order: an earlier one was lost or late. */
+  out_of_order: number;
+  /** Segments that were sent again: they, or their acknowledgements, were lost or late. */
+  retransmits: number;
 }
 
 /** The rounds with published figures beside their own. */

@@ -49,7 +49,7 @@ pub use hot::scheduled_in_window;
 pub use observer::{NoObserver, Observer, WorkerSecond};
 pub use outcome::{
     AddressCounts, Carried, ConnectionCounts, ConnectionFailure, ContinueCounts, RunOutcome, Stall,
-    ThreadOutcome,
+    TcpCounts, ThreadOutcome,
 };
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{

@@ -224,6 +224,8 @@ pub struct ConnectionCounts {
     /// The median service time of each connection of an open loop with enough responses; the true one is within a ninth
     /// of the reported one.
     pub medians: Vec<Nanos>,
+    /// What the kernel counted on TCP connections.
+    pub tcp: TcpCounts,
     /// The same by address, in the order of the settings; empty if there is only one.
     pub by_address: Vec<AddressCounts>,
 }
@@ -290,6 +292,26 @@ fn add_failure(failures: &mut Vec<(ConnectionFailure, u64)>, failure: Connection
     }
 }
 
+/// What the kernel counted on TCP connections over their whole lives; nothing for other sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpCounts {
+    /// Connections that were counted.
+    pub connections: u64,
+    /// Segments that were sent more than once: they, or their acknowledgements, were lost or late.
+    pub retransmits: u64,
+    /// Segments that were received out of order: an earlier one was lost or late.
+    pub out_of_order: u64,
+}
+
+impl TcpCounts {
+    /// Adds other connections.
+    pub fn absorb(&mut self, other: TcpCounts) {
+        self.connections += other.connections;
+        self.retransmits += other.retransmits;
+        self.out_of_order += other.out_of_order;
+    }
+}
+
 impl ConnectionCounts {
     /// Counts a failure.
     pub(crate) fn note(&mut self, failure: ConnectionFailure, count: u64) {
@@ -339,6 +361,7 @@ impl ConnectionCounts {
         self.by_address
             .resize_with(self.by_address.len().max(other.by_address.len()), AddressCounts::default);
         self.by_address.iter_mut().zip(other.by_address).for_each(|(ours, theirs)| ours.absorb(theirs));
+        self.tcp.absorb(other.tcp);
     }
 }
 

@@ -11,8 +11,8 @@ use crate::kernel::{Datagrams, Epoll, KernelClock};
 use crate::session::Sessions;
 use crate::tls::{TlsOutcome, TlsTransport};
 use crate::{
-    Clock, Direction, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, ThreadOutcome,
-    Transport, WaitLimit,
+    Clock, Direction, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, TcpCounts,
+    ThreadOutcome, Transport, WaitLimit,
 };
 use paceline_job::Protocol;
 use std::cell::{Cell, RefCell};
@@ -183,6 +183,10 @@ impl<T: Transport> Transport for Tap<'_, T> {
 
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         self.inner.tls_outcome()
+    }
+
+    fn tcp_counts(&self) -> TcpCounts {
+        self.inner.tcp_counts()
     }
 
     fn close(&mut self, slot: Slot) {

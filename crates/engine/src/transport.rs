@@ -4,8 +4,8 @@
 //! [`crate::sim`]; TLS, in [`crate::tls`], wraps another one. A slot is a connection's number within its worker; a
 //! transport owns the socket behind it. It handles bytes and not requests: the worker determines where one ends.
 
-use crate::Nanos;
 use crate::tls::TlsOutcome;
+use crate::{Nanos, TcpCounts};
 use std::io;
 
 /// A clock that never runs backwards.
@@ -147,6 +147,11 @@ pub trait Transport {
     /// The results of TLS so far, if it is used.
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         None
+    }
+
+    /// What the kernel counted on the connections that were closed and those that are open.
+    fn tcp_counts(&self) -> TcpCounts {
+        TcpCounts::default()
     }
 
     /// Closes the slot. Events of the closed connection are never reported afterwards.

@@ -1,4 +1,4 @@
-//! Experiments that take several runs: the capacity of a server, and whether two servers differ.
+//! Experiments that take several runs: the capacity of a server, whether two servers differ, and why one is not faster.
 //!
 //! This crate decides which load comes next and evaluates the results. It starts no process and reads no clock: the
 //! binary implements [`LoadRunner`] (with `paceline run` as a child process), and the tests implement it with a
@@ -19,8 +19,12 @@ mod load;
 mod metric_comparison;
 mod objective;
 mod regression;
+mod request_time;
 mod rounds;
 mod rounds_text;
+mod why;
+mod why_steps;
+mod why_text;
 mod window_outcome;
 
 pub use capacity::{
@@ -57,4 +61,7 @@ pub use rounds::{
     CellComparison, MARGIN, MatchedCell, RoundComparison, RoundSide, RowPlace, compare_rounds, requested,
 };
 pub use rounds_text::rounds_markdown;
+pub use why::{RequestCost, Why, WhyLoad, explain_why};
+pub use why_steps::NextStep;
+pub use why_text::why_text;
 pub use window_outcome::WindowOutcome;

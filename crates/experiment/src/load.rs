@@ -94,7 +94,7 @@ pub struct TimeSummary {
 }
 
 impl TimeSummary {
-    fn from_times(times: &Times) -> Self {
+    pub(crate) fn from_times(times: &Times) -> Self {
         Self { mean: times.mean, p50: times.p50, p99: times.p99, max: times.max }
     }
 }

@@ -25,14 +25,53 @@ const END_AGAIN: Duration = Duration::from_millis(10);
 /// A control group for a launch, removed when dropped, if it is empty by then.
 #[derive(Debug)]
 pub struct ControlGroup {
-    folder: PathBuf,
-    version: CgroupVersion,
+    files: GroupFiles,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CgroupVersion {
     V1,
     V2,
+}
+
+/// A control group that exists, and how its files are named.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupFiles {
+    folder: PathBuf,
+    version: CgroupVersion,
+}
+
+impl GroupFiles {
+    /// The group of a process that accounts for CPU time.
+    pub(crate) fn of_process(pid: i32) -> Option<Self> {
+        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        [CgroupVersion::V2, CgroupVersion::V1].into_iter().find_map(|version| {
+            let files = Self { folder: place(&mounts, &groups, version, ACCOUNT)?, version };
+            files.cpu_ns().is_some().then_some(files)
+        })
+    }
+
+    /// CPU time of all processes that were ever in the group, in nanoseconds.
+    pub(crate) fn cpu_ns(&self) -> Option<u64> {
+        match self.version {
+            CgroupVersion::V1 => {
+                fs::read_to_string(self.folder.join("cpuacct.usage")).ok()?.trim().parse().ok()
+            }
+            CgroupVersion::V2 => {
+                let stat = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
+                let usage_us = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+                Some(usage_us.trim().parse::<u64>().ok()? * 1_000)
+            }
+        }
+    }
+
+    /// The processes in it, as numbered in the caller's namespace.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        let listed = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
+        // 0 stands for a process outside the caller's namespace.
+        listed.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
+    }
 }
 
 impl ControlGroup {
@@ -51,7 +90,7 @@ impl ControlGroup {
                 let has_ended = owner.as_ref().is_some_and(Owner::has_ended);
                 if has_ended || (owner.is_none_or(|owner| !owner.is_visible()) && is_old(&entry)) {
                     // Dropping it removes it if it is empty.
-                    let left = ControlGroup { folder: entry.path(), version };
+                    let left = ControlGroup { files: GroupFiles { folder: entry.path(), version } };
                     if has_ended {
                         count += left.processes().len();
                         left.end();
@@ -68,8 +107,8 @@ impl ControlGroup {
         let owner = Owner::this_process().map(|owner| format!("{owner}-")).unwrap_or_default();
         [CgroupVersion::V2, CgroupVersion::V1].into_iter().find_map(|version| {
             let folder = own_group(version)?.join(format!("{PREFIX}{owner}{launch}"));
-            let group = ControlGroup { folder, version };
-            fs::create_dir(&group.folder).ok()?;
+            let group = ControlGroup { files: GroupFiles { folder, version } };
+            fs::create_dir(group.folder()).ok()?;
             // A group whose CPU time cannot be read is removed again when dropped.
             group.cpu_ns().is_some().then_some(group)
         })
@@ -77,28 +116,17 @@ impl ControlGroup {
 
     /// The folder of the group; a process that writes its id to `cgroup.procs` there joins.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        &self.files.folder
     }
 
     /// CPU time of all processes that were ever in the group, in nanoseconds.
     pub fn cpu_ns(&self) -> Option<u64> {
-        match self.version {
-            CgroupVersion::V1 => {
-                fs::read_to_string(self.folder.join("cpuacct.usage")).ok()?.trim().parse().ok()
-            }
-            CgroupVersion::V2 => {
-                let stat = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
-                let usage_us = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
-                Some(usage_us.trim().parse::<u64>().ok()? * 1_000)
-            }
-        }
+        self.files.cpu_ns()
     }
 
     /// The processes in it, as numbered in the caller's namespace.
     pub fn processes(&self) -> Vec<i32> {
-        let listed = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
-        // 0 stands for a process outside the caller's namespace.
-        listed.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
+        self.files.processes()
     }
 }
 
@@ -178,7 +206,7 @@ fn is_old(entry: &fs::DirEntry) -> bool {
 impl Drop for ControlGroup {
     fn drop(&mut self) {
         // The shepherd also removes it, in case the lab cannot.
-        let _ = fs::remove_dir(&self.folder);
+        let _ = fs::remove_dir(&self.files.folder);
     }
 }
 
@@ -304,7 +332,7 @@ mod tests {
         lab.wait().unwrap();
         assert!(owner.has_ended());
         let Some(used) = ControlGroup::create(&format!("used-{}", std::process::id())) else { return };
-        let of_lab = |owner: &Owner| used.folder.with_file_name(format!("{PREFIX}{owner}-test"));
+        let of_lab = |owner: &Owner| used.files.folder.with_file_name(format!("{PREFIX}{owner}-test"));
         let elsewhere = Owner { namespace: 1, ..Owner::this_process().unwrap() };
         let (left, other) = (of_lab(&owner), of_lab(&elsewhere));
         fs::create_dir(&left).unwrap();

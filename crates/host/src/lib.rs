@@ -23,6 +23,7 @@ mod fuzz {
 mod inherited;
 mod interrupt;
 mod kept_output;
+mod kernel_counts;
 mod left_over;
 mod lock;
 mod memory;
@@ -41,6 +42,7 @@ mod throttle;
 pub mod tree;
 mod tune;
 mod user;
+mod watched;
 
 pub use cores::{CoreTicks, physical_cores, pin_self};
 pub use cpu_quota::CpuQuota;
@@ -48,6 +50,7 @@ pub use fuzz::fuzz_proc_text;
 pub use inherited::InheritedVariables;
 pub use interrupt::Interrupt;
 pub use kept_output::KeptOutput;
+pub use kernel_counts::KernelSnapshot;
 pub use left_over::end_left_overs;
 pub use lock::{FileLock, LockAttempt};
 pub use memory::MemoryAccount;
@@ -63,3 +66,4 @@ pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
 pub use throttle::ThrottleCounts;
 pub use tune::{Tuning, restore_tuning};
 pub use user::{User, UserError, owner_remedy, user_name, user_of_group};
+pub use watched::{WatchedProcesses, WatchedSample};

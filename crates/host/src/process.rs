@@ -27,6 +27,8 @@ pub struct Stat {
     pub threads: u32,
     /// When it started, in clock ticks since boot.
     pub started_ticks: u64,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
     /// Resident memory, in pages.
     pub rss_pages: u64,
 }
@@ -68,6 +70,7 @@ impl Stat {
         Some(Stat {
             parent: number(4)?.try_into().ok()?,
             session: number(6)?.try_into().ok()?,
+            major_faults: number(12)?,
             cpu_ticks: number(14)?.saturating_add(number(15)?),
             children_ticks: number(16)?.saturating_add(number(17)?),
             threads: number(20)?.try_into().ok()?,
@@ -303,6 +306,7 @@ mod tests {
         let expected = Stat {
             parent: 3,
             session: 7,
+            major_faults: 3,
             cpu_ticks: 110,
             children_ticks: 150,
             threads: 9,

@@ -16,7 +16,7 @@ const MIN_CLOSES: f64 = 0.9;
 /// Responses per connection from which a connection without a response counts as starved.
 const MIN_SERVED: u64 = 10;
 /// The first retry of a handshake comes after a second (RFC 6298 §2.1; Linux: TCP_TIMEOUT_INIT).
-const SYN_RETRY_NS: u64 = 990_000_000;
+pub(crate) const SYN_RETRY_NS: u64 = 990_000_000;
 /// Time between first and last byte that indicates a wait for a delayed acknowledgement (Linux: TCP_DELACK_MIN, 40 ms).
 const DELAYED_ACK_NS: std::ops::Range<u64> = 38_000_000..50_000_000;
 
@@ -289,11 +289,16 @@ pub(crate) fn ended_after_cancels(run: &Run) -> Option<TypedVerdict> {
     (connections > 0).then_some(TypedVerdict::EndedAfterCancels { connections })
 }
 
+/// The longest time that it took to connect, in the whole run.
+pub(crate) fn longest_connect_ns(run: &Run) -> Option<u64> {
+    let of_connects = run.intervals.iter().filter_map(|interval| interval.block.connect_time_ns.as_ref());
+    of_connects.map(|times| times.max).max()
+}
+
 /// The count is the machine's: only a connection that had to try again shows that it concerns this run.
 pub(crate) fn listen_overflows(run: &Run) -> Option<TypedVerdict> {
     let overflows = run.connections.listen_overflows.filter(|count| *count > 0)?;
-    let of_connects = run.intervals.iter().filter_map(|interval| interval.block.connect_time_ns.as_ref());
-    let longest = of_connects.map(|times| times.max).max()?;
+    let longest = longest_connect_ns(run)?;
     (longest >= SYN_RETRY_NS)
         .then_some(TypedVerdict::ListenOverflows { overflows, connect_time_ns_max: longest })
 }

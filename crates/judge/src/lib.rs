@@ -10,7 +10,9 @@ pub mod gate;
 mod generator;
 mod load;
 mod loaders;
+mod memory;
 mod metric;
+mod network;
 mod overload;
 mod server;
 mod silence;
@@ -23,6 +25,7 @@ mod verdict;
 pub use answers::MAX_NOT_OK_SHARE;
 pub use facts::{MIN_ACHIEVED, achieved_share, percentiles_of_run};
 pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY};
+pub use memory::memory_shortage;
 pub use metric::{
     Better, Metric, MetricColumn, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times,
     metric_reference,
@@ -31,8 +34,8 @@ pub use overload::fell_short;
 pub use server::server_limit;
 pub use table::{TypedVerdict, VerdictName};
 pub use trial::{
-    FullCore, MIN_DELAYED, MIN_FULL, cores_used, full_cores, limit, memory_shortage, process_name,
-    row_verdicts, trial_verdicts, unequal_work,
+    FullCore, MIN_DELAYED, MIN_FULL, cores_used, full_cores, limit, process_name, row_verdicts,
+    trial_verdicts, unequal_work,
 };
 pub use usable::unusable_because;
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
@@ -44,7 +47,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 41] = [
+const JUDGES: [(Judge, bool); 46] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::no_valid_response, false),
@@ -73,6 +76,8 @@ const JUDGES: [(Judge, bool); 41] = [
     (answers::cookies_dropped, false),
     (answers::ended_after_cancels, false),
     (answers::listen_overflows, false),
+    (network::syn_retransmits, false),
+    (network::retransmits, false),
     (answers::failed_requests, false),
     (answers::censored, false),
     (load::connections_short, false),
@@ -82,6 +87,9 @@ const JUDGES: [(Judge, bool); 41] = [
     (generator::descheduled, true),
     (server::descheduled, true),
     (server::throttled, false),
+    (memory::bound, false),
+    (memory::growing, false),
+    (network::major_faults, false),
     (generator::steal, true),
     (answers::body_length_varies, false),
     (answers::too_short, false),

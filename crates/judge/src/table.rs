@@ -314,6 +314,21 @@ verdict_table! {
     } with { limit: String = " of 0.5 cores" }
     => "The CPU limit{limit} of the server's control group stopped it in {throttled_periods} of {periods} periods, and responses waited for the next period. That is the limit's effect, not the program's. Raise it (Kubernetes: resources.limits.cpu, Docker: --cpus, systemd: CPUQuota) to measure the program alone.";
 
+    /// The memory of the server grew through the window, by more than chance explains (95 % interval of the growth), by at
+    /// least 5 % and 4 MB, and in the last third of the window still at half of its mean pace or more. The warm-up is not
+    /// judged. The server is sampled once a second if it runs on this machine (in a round: by the lab); a window of less
+    /// than ten seconds is not judged. In a closed loop a faster server grows faster: compare the growth for each response.
+    MemoryGrowing "memory_growing" Run [Server] [Note] "The server's memory kept growing."
+    {
+        growth_bytes_per_s: f64 = "mean growth of the resident memory, in bytes per second",
+        growth_bytes_per_s_low: f64 = "lower end of the 95 % interval of the growth",
+        growth_bytes_per_s_high: f64 = "upper end of the 95 % interval of the growth",
+        growth_bytes_per_response: Option<f64> = "growth for each valid response, in bytes",
+        rss_bytes_first: u64 = "resident memory when the window began, in bytes",
+        rss_bytes_last: u64 = "resident memory when the window ended, in bytes",
+    } with { grown: String = "2.0 MB", try_s: f64 = "100" }
+    => "The server's memory grew by {grown} per second until the end of the window. Measure longer (-d {try_s:.0}s): a heap or a cache that fills levels off, a leak does not. For a leak, look at what each request leaves behind (a heap profile of the server).";
+
     /// The queue of the server's listening socket was full, so that the kernel dropped handshakes, and connecting took a
     /// second or longer: a client tries again after 1, 3 and 7 s. The count is that of this machine.
     ListenOverflows "listen_overflows" Run [Server] [Note] "The server's listen queue overflowed."
@@ -322,6 +337,38 @@ verdict_table! {
         connect_time_ns_max: u64 = "longest connect time",
     }
     => "The kernel dropped {overflows} handshakes because the server's listen queue was full, and connections took 1, 3 or 7 s. Raise the server's backlog and net.core.somaxconn, or open fewer connections at once.";
+
+    /// Connecting took a second or longer, and the kernel counted repeated attempts to connect: no answer came to the first,
+    /// and a client tries again after 1, 3 and 7 s. Either packets were lost, or the queue of the listening socket was full,
+    /// which only the server's machine counts; if that is this machine, `listen_overflows` is given instead. The count is
+    /// that of this machine.
+    SynRetransmits "syn_retransmits" Run [Environment] [Note] "Attempts to connect were repeated."
+    {
+        retransmits: u64 = "attempts to connect that were repeated during the run",
+        connect_time_ns_max: u64 = "longest connect time",
+    } with { longest: String = "1020 ms" }
+    => "The kernel repeated {retransmits} attempts to connect, because no answer came, and connecting took up to {longest}. On the server's machine, `nstat -az TcpExtListenOverflows TcpExtListenDrops` shows whether its listen queue was full (then raise the server's backlog and net.core.somaxconn); otherwise look for a firewall or lost packets on the way.";
+
+    /// Segments of the run's TCP connections were lost or late: at least one for a thousand requests was sent again by this
+    /// machine or received out of order, and the 99.9th percentile contains the shortest timeout of TCP (200 ms) while the
+    /// median does not.
+    Retransmits "retransmits" Run [Environment] [Caution] "Packets were lost or late on the network."
+    {
+        retransmits: u64 = "segments that were sent again on the run's connections, without attempts to connect",
+        out_of_order: u64 = "segments that were received out of order on the run's connections",
+        packets_dropped: Option<u64> = "packets that this machine dropped because the queue of a core was full",
+        time_ns_p99_9: u64 = "99.9th percentile of the response time (closed loop: service time)",
+    } with { advice: &'static str = "Look for lost packets on the way: `ip -s link` on both machines." }
+    => "TCP sent {retransmits} segments again and received {out_of_order} out of order: the high percentiles contain its timeouts, not the server's time. {advice}";
+
+    /// The server read its own memory from a disk, at least once for a hundred requests: pages of its program or of files
+    /// that it maps were not in memory. The server is observed if it runs on this machine.
+    MajorFaults "major_faults" Run [Environment] [Note] "The server waited for a disk to read its memory."
+    {
+        faults: u64 = "page faults of the server that waited for a disk, in the window",
+        faults_per_request: f64 = "the same for each request",
+    }
+    => "The server waited {faults} times for its own pages to be read from a disk. Use a longer warm-up (--warmup), so that files are read before the window; if it continues, the machine has too little memory for the server's data.";
 
     /// Users did not keep some of the cookies that the server set, and did not send them: a user keeps 64 cookies of at
     /// most 4,096 bytes each, so that a server cannot fill the memory.
@@ -561,10 +608,10 @@ verdict_table! {
     }
     => "The rate is limited by waiting, not by CPU. Look at locks, sleeps, back ends and TCP settings, or use more connections.";
 
-    /// Memory was short under the load: the machine killed a process because it was out of memory (the trial is then
+    /// Memory was short under the load: the machine killed a process because it was out of memory (the result is then
     /// invalid), swapped 16 MiB or more, or the server used at least 90 % of its memory limit: the lowest limit of its
     /// control groups, or the machine's memory. Kills and swapping are counted for the whole machine.
-    MemoryBound "memory_bound" Trial [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
+    MemoryBound "memory_bound" Run [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
     "Memory was short."
     {
         limit_bytes: Option<u64> = "memory that the server may use, in bytes",

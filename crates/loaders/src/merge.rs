@@ -9,7 +9,7 @@ use paceline_job::Job;
 use paceline_record::{
     AddressConnections, BadBody, Block, BlockSum, CarriedOver, Connections, ExpectContinue, Generator,
     Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served, SessionPart,
-    Span, Throttling,
+    Span, TcpCounts, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -153,6 +153,7 @@ impl Merge {
             Interval::new(phase, (epoch_ns + start_ns).max(0) as u64, sum.into_block())
         };
         let mut run = Run {
+            kernel: None,
             id: wall_clock::new_id(),
             argv,
             started_at,
@@ -248,6 +249,7 @@ fn connections(each: &[Connections]) -> Connections {
         responses_without_end: sum(|one| one.responses_without_end),
         ended_after_cancels: sum(|one| one.ended_after_cancels),
         listen_overflows: each.iter().filter_map(|one| one.listen_overflows).max(),
+        tcp: tcp(each),
         heads_too_long: sum(|one| one.heads_too_long),
         cookies_dropped: sum(|one| one.cookies_dropped),
         commonest_failure: each.iter().find_map(|one| one.commonest_failure.clone()),
@@ -274,6 +276,15 @@ fn by_address(each: &[Connections]) -> Vec<AddressConnections> {
         sum.commonest_failure = sum.commonest_failure.take().or_else(|| one.commonest_failure.clone());
     }
     sums
+}
+
+/// What the kernels counted on the TCP connections of all loaders.
+fn tcp(each: &[Connections]) -> Option<TcpCounts> {
+    each.iter().filter_map(|one| one.tcp).reduce(|one, other| TcpCounts {
+        connections: one.connections + other.connections,
+        retransmits: one.retransmits + other.retransmits,
+        out_of_order: one.out_of_order + other.out_of_order,
+    })
 }
 
 /// The total cost of all loaders; its utilisation is that of the busiest. The cores of the machines are in each

@@ -38,6 +38,8 @@ enum Command {
     Round(Box<commands::round::Arguments>),
     /// Find the highest rate that meets an objective
     Capacity(Box<commands::experiment::capacity::Arguments>),
+    /// Explain what limits a server: its limit, where time goes, what to try
+    Why(Box<commands::experiment::why::Arguments>),
     /// Test whether the second of two servers is faster, slower or equivalent
     Compare(Box<commands::experiment::compare::Arguments>),
     /// Fail if a server is slower than its baseline, for CI
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => commands::lab::run(arguments),
         Command::Round(arguments) => commands::round::run(*arguments),
         Command::Capacity(arguments) => commands::experiment::capacity::run(*arguments),
+        Command::Why(arguments) => commands::experiment::why::run(*arguments),
         Command::Compare(arguments) => commands::experiment::compare::run(*arguments),
         Command::Gate(arguments) => commands::experiment::gate::run(*arguments),
         Command::Report(arguments) => commands::report::run(arguments),

@@ -138,7 +138,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
         "--timeout 10s sets the timeout, and -H 'Content-Type: ...' sets the type of the body",
     ),
     ("-D", "hey and oha", "--body @FILE sends a body"),
-    ("--latency", "wrk", "the usual percentiles are always printed; --percentiles prints the whole spectrum"),
+    ("--latency", "wrk", "the usual percentiles are always printed; --full prints the whole spectrum"),
     ("--data", "curl", "--body TEXT sends a body"),
     ("--vus", "k6", "-c N sets the number of connections"),
     (
@@ -324,7 +324,7 @@ mod tests {
             ("paceline run -z 10s http://h/", "-d 10s"),
             ("paceline run -m POST http://h/", "-X POST"),
             ("paceline run http://h/ --data x", "--body TEXT"),
-            ("paceline run http://h/ --latency", "--percentiles"),
+            ("paceline run http://h/ --latency", "--full"),
             ("paceline run http://h/ --concurrent 10", "a flag of siege: -c N"),
             ("paceline run http://h/ -q 500", "-r 500"),
             ("paceline run -l http://h/", "a flag of ab: the length"),

@@ -90,9 +90,13 @@ pub fn server_use(cores_allowed: u32, cpu_s: f64) -> ServerUse {
         utilization: cpu_s / 10.0 / f64::from(cores_allowed),
         busiest_thread_utilization: Some(cpu_s / 10.0),
         rss_bytes: 1,
+        rss_bytes_before: None,
+        rss_bytes_peak: None,
         cores: (0..cores_allowed).collect(),
         run_delay_s: Some(0.0),
         most_delayed_thread_share: Some(0.0),
+        major_faults: Some(0),
+        memory: None,
         throttling: None,
     }
 }

@@ -3,7 +3,7 @@
 //! Loaders are filled in by the crate `loaders` and judged by the verdicts on a run. The measurements of a loader are
 //! its block in [`crate::Run::by_generator`], at the same place in the list; the block of a lost loader is empty.
 
-use crate::Span;
+use crate::{Span, TcpCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,9 @@ pub struct Connections {
     /// this machine.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub listen_overflows: Option<u64>,
+    /// Segments of its TCP connections that were lost or late.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tcp: Option<TcpCounts>,
     /// Failures because a response had more than 64 KiB of headers, which Paceline does not read.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub heads_too_long: u64,

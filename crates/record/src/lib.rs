@@ -14,16 +14,19 @@ mod error;
 pub mod fixture;
 mod generator;
 mod id;
+mod kernel_counts;
 mod limit;
 mod load;
 mod parallel;
 mod phase;
+mod profile;
 mod relative;
 mod request_results;
 mod round;
 mod run;
 mod schema;
 mod second;
+mod server_use;
 pub mod slim;
 mod summary;
 mod target;
@@ -46,6 +49,7 @@ pub use generator::{
     Loader, NetworkUse, Served, Throttling,
 };
 pub use id::{Id, InvalidId};
+pub use kernel_counts::{KernelCounts, TcpCounts};
 pub use limit::{Limit, LimitKind};
 pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind, WorkloadProtocol};
 pub use paceline_job::{
@@ -54,14 +58,16 @@ pub use paceline_job::{
 };
 pub use parallel::map_parallel;
 pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
+pub use profile::{CodeKind, Profile, ProfiledCall, ProfiledFunction};
 pub use relative::KnownFolders;
 pub use request_results::{BadBody, ExpectContinue, Expectations, RequestPart, SessionPart, SessionStep};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
-pub use run::{CarriedOver, FoundBy, Loop, LoopKind, Pace, Rates, Run, ServerUse, Tool};
+pub use run::{CarriedOver, Loop, LoopKind, Pace, Rates, Run, Tool};
 pub use schema::{
     SCHEMA, read_round, read_run, read_trial, run_schema, schema_of, second_schema, trial_schema,
 };
 pub use second::Second;
+pub use server_use::{FoundBy, ServerSample, ServerUse};
 pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
 pub use timestamp::is_timestamp;

@@ -1,12 +1,12 @@
 //! A run: one generator against one target, once. Units are in the names of the keys.
 //!
 //! The crate `run` fills it in; for another load generator, the lab does. Trials contain it, verdicts and gates judge
-//! it, reports show it. Its parts are in other files: blocks, phases, the generator, the target, expectations.
+//! it, reports show it. Its parts are in other files: blocks, phases, generator, server, target, expectations.
 
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, GateOutcome,
-    Generator, Interval, Loader, Phases, RequestPart, Segment, SessionPart, Summary, SummaryTime, Target,
-    Throttling, TimeKind, Verdict,
+    Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment, ServerSample,
+    ServerUse, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -57,6 +57,9 @@ pub struct Run {
     pub environment: Environment,
     /// CPU time, memory and quality figures of the generator.
     pub generator: Generator,
+    /// What the kernel of the generator's machine counted of lost and repeated packets; of one generator.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kernel: Option<KernelCounts>,
     /// CPU time and memory of the server, if it runs on this machine and could be observed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerUse>,
@@ -64,6 +67,15 @@ pub struct Run {
     /// and its database, nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub behind_server: Vec<ServerUse>,
+    /// The server once a second, from before the first connection to the end of the run; at longer intervals in a long run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub server_samples: Vec<ServerSample>,
+    /// Where the CPU time of the server went, if requested (`--profile`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub profile: Option<Profile>,
+    /// Why there is no profile although it was requested.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub profile_failure: Option<String>,
     /// All requests that were due in the window: their outcomes and their times.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
@@ -108,6 +120,20 @@ pub struct Run {
 }
 
 impl Run {
+    /// The samples of the server in the window.
+    pub fn server_samples_of_window(&self) -> impl Iterator<Item = &ServerSample> {
+        let window = self.phases.window.start_ns..=self.phases.window.end_ns;
+        self.server_samples.iter().filter(move |sample| window.contains(&sample.at_ns))
+    }
+
+    /// The memory by which the server's highest value in the window exceeds that before the load, for each open connection,
+    /// in bytes; none if it was not sampled.
+    pub fn server_bytes_per_connection(&self) -> Option<f64> {
+        let server = self.server.as_ref()?;
+        let more = server.rss_bytes_peak?.saturating_sub(server.rss_bytes_before?);
+        (self.connections.had > 0).then(|| more as f64 / self.connections.had as f64)
+    }
+
     /// Its most important figures.
     pub fn summarize(&self) -> Summary {
         let (time, times) = match self.loop_.kind {
@@ -294,59 +320,6 @@ pub struct Pace {
     pub spin_before_ns: u64,
 }
 
-/// CPU time and memory of the server over the window, all of its processes together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ServerUse {
-    /// How its root processes were found; the others are their descendants.
-    pub found_by: FoundBy,
-    /// The first of its processes.
-    pub pid: u32,
-    /// Name of its first process.
-    pub name: String,
-    /// Processes when the window ended.
-    pub processes: u32,
-    /// Threads when the window ended.
-    pub threads: u32,
-    /// Cores that the first process may run on.
-    pub cores_allowed: u32,
-    /// CPU time over the window, in seconds.
-    pub cpu_s: f64,
-    /// CPU time per request that was sent in the window, in nanoseconds.
-    pub cpu_ns_per_request: f64,
-    /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
-    pub utilization: f64,
-    /// CPU time of its busiest thread as a share of the window, 0 to 1. Missing if threads
-    /// that ended in the window used more CPU time: the CPU time of each of them is unknown.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub busiest_thread_utilization: Option<f64>,
-    /// Resident memory when the window ended, in bytes.
-    pub rss_bytes: u64,
-    /// The cores that the first process may run on.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub cores: Vec<u32>,
-    /// Time runnable but not running, all threads, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub run_delay_s: Option<f64>,
-    /// The same of the thread that waited most, as a share of the window, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub most_delayed_thread_share: Option<f64>,
-    /// What a CPU limit of the control group of its first process cost in the window, if it was reached.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub throttling: Option<Throttling>,
-}
-
-/// How the processes of a server were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FoundBy {
-    /// The process was given (`--pid`).
-    Pid,
-    /// They listen on the target's port.
-    Port,
-    /// They listen on a port to which the server has connections.
-    Connection,
-}
-
 /// Requests of the warm-up that were outstanding when the window opened. They are in no count of the window's cohort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CarriedOver {
@@ -369,4 +342,30 @@ pub struct Rates {
     /// Sessions completed inside the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sessions_achieved: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn memory_per_connection_counts_from_before_the_load() {
+        let mut run = fixture::run(0);
+        assert_eq!(run.server_bytes_per_connection(), None);
+        let server = fixture::server_use(1, 1.0);
+        run.server =
+            Some(ServerUse { rss_bytes_before: Some(1_000), rss_bytes_peak: Some(21_000), ..server });
+        assert_eq!(run.server_bytes_per_connection(), Some(1_000.0), "20 connections");
+        run.connections.had = 0;
+        assert_eq!(run.server_bytes_per_connection(), None);
+    }
+
+    #[test]
+    fn the_samples_of_the_window_include_both_ends() {
+        let mut run = fixture::run(0);
+        let at = |at_ns| ServerSample { at_ns, ..ServerSample::default() };
+        run.server_samples = [0, 700_000_000, 10_700_000_000, 10_800_000_000].map(at).to_vec();
+        assert_eq!(run.server_samples_of_window().count(), 2);
+    }
 }

@@ -78,11 +78,20 @@ pub struct Second {
     pub bytes_sent: u64,
     /// Bytes that were read from sockets.
     pub bytes_received: u64,
+    /// Cores that the server kept busy on average; this and its other figures if it runs on the generator's machine.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_cores_used: Option<f64>,
+    /// Resident memory of the server at its end, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_rss_bytes: Option<u64>,
+    /// Threads of the server at its end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_threads: Option<u32>,
 }
 
 impl Second {
     /// Every key in order: the columns of the CSV. Columns are only ever added at the end.
-    pub const COLUMNS: [&str; 27] = [
+    pub const COLUMNS: [&str; 30] = [
         "at",
         "start_s",
         "length_s",
@@ -110,6 +119,9 @@ impl Second {
         "service_time_ns_max",
         "bytes_sent",
         "bytes_received",
+        "server_cores_used",
+        "server_rss_bytes",
+        "server_threads",
     ];
 
     /// Requests whose outcome is not ok.

@@ -4,6 +4,7 @@
 //! keeps it, reports use its usable parts. Data on instances and a balancer are in `balancing.rs`; verdicts are in
 //! `verdict.rs`.
 
+pub use crate::server_use::MemoryUse;
 use crate::{
     Balancing, Blame, ClockOffset, CoreTime, DatabaseUse, Environment, FoundCapacity, Limit, Load,
     NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
@@ -270,26 +271,6 @@ pub struct Usage {
     /// the kernel does not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_thread_utilization: Option<f64>,
-}
-
-/// Memory limits and pressure of a server under a load.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MemoryUse {
-    /// Its memory limit, in bytes: the lowest limit of its control groups, or the machine's memory.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub limit_bytes: Option<u64>,
-    /// Highest resident memory sampled, in bytes; none if it ended before.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub rss_bytes_peak: Option<u64>,
-    /// Bytes that the machine swapped in and out during the load.
-    pub swapped_bytes: u64,
-    /// Processes on the machine that the kernel killed during the load because it was out of memory.
-    pub oom_kills: u64,
-}
-
-impl MemoryUse {
-    /// Swapping below this, in bytes, is the kernel's housekeeping.
-    pub const MIN_SWAPPED_BYTES: u64 = 16 << 20;
 }
 
 /// The source of the CPU time of a process tree.

@@ -148,11 +148,16 @@ impl LiveMetrics {
         let Some(last) = &self.last else { return Vec::new() };
         let offered = last.offered_per_s.map(|rate| ("offered_per_second", "Rate of the schedule", rate));
         let backlog = last.backlog.map(|count| ("backlog", "Requests due and unsent", count as f64));
+        let cores = last
+            .server_cores_used
+            .map(|cores| ("server_cores_used", "Cores that the server kept busy", cores));
+        let memory = last.server_rss_bytes;
+        let memory = memory.map(|bytes| ("server_rss_bytes", "Resident memory of the server", bytes as f64));
         let rates = [
             ("sent_per_second", "Requests sent in the last second", last.sent_per_s),
             ("achieved_per_second", "Valid responses in the last second", last.achieved_per_s),
         ];
-        offered.into_iter().chain(backlog).chain(rates).collect()
+        offered.into_iter().chain(backlog).chain(cores).chain(memory).chain(rates).collect()
     }
 
     /// The histograms: name, help and buckets.

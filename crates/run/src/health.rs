@@ -9,8 +9,8 @@ use crate::events::PhaseEventWriter;
 use crate::free_resources::Sockets;
 use crate::server_chain::ServerChain;
 use paceline_engine::{Nanos, Observer, Phase};
-use paceline_host::{CoreTicks, ThrottleCounts};
-use paceline_record::{CoreTime, ServerUse, Throttling};
+use paceline_host::{CoreTicks, KernelSnapshot, MemoryAccount, ThrottleCounts, WatchedProcesses};
+use paceline_record::{CoreTime, KernelCounts, MemoryUse, ServerUse, Throttling};
 use std::fs;
 use std::sync::{Mutex, OnceLock};
 
@@ -79,6 +79,11 @@ pub struct Health {
     sockets: OnceLock<Sockets>,
     /// The machine's overflows of listen queues before the run.
     overflows_before: Option<u64>,
+    /// The kernel's counts before the run, and at the end of the window.
+    kernel_before: KernelSnapshot,
+    kernel_after: OnceLock<KernelSnapshot>,
+    /// The memory account of the server at the beginning and at the end of the window.
+    memory: Mutex<[Option<MemoryAccount>; 2]>,
     /// The server, if it is watched.
     server: Option<ServerChain>,
 }
@@ -94,6 +99,9 @@ impl Health {
             throttles: Mutex::default(),
             sockets: OnceLock::new(),
             overflows_before: paceline_host::port::listen_overflows(),
+            kernel_before: KernelSnapshot::now(),
+            kernel_after: OnceLock::new(),
+            memory: Mutex::default(),
             server: None,
         }
     }
@@ -107,6 +115,11 @@ impl Health {
     /// The server's CPU and memory over a window of this many seconds, in which this many requests were sent.
     pub(crate) fn server(&self, window_s: f64, requests: u64) -> Option<ServerUse> {
         self.server.as_ref()?.used(window_s, requests)
+    }
+
+    /// The processes of the server, to be sampled during the run.
+    pub(crate) fn watched_server(&self) -> Option<WatchedProcesses> {
+        self.server.as_ref().map(ServerChain::watched)
     }
 
     /// The same of the processes behind the server.
@@ -141,6 +154,23 @@ impl Health {
         Some(paceline_host::port::listen_overflows()?.saturating_sub(self.overflows_before?))
     }
 
+    /// The kernel's counts from before the run to the end of the window.
+    pub(crate) fn kernel(&self) -> Option<KernelCounts> {
+        Some(self.kernel_after.get()?.since(&self.kernel_before))
+    }
+
+    /// The server's memory limit, and the pressure on memory in the window; its peak is known from its samples.
+    pub(crate) fn server_memory(&self) -> Option<MemoryUse> {
+        let accounts = self.memory.lock().ok()?;
+        let [Some(start), Some(end)] = &*accounts else { return None };
+        Some(MemoryUse {
+            limit_bytes: end.limit_bytes,
+            rss_bytes_peak: None,
+            swapped_bytes: end.swapped_bytes.saturating_sub(start.swapped_bytes),
+            oom_kills: end.oom_kills.saturating_sub(start.oom_kills),
+        })
+    }
+
     /// The machine's sockets when the window ended and the run's connections were open.
     pub(crate) fn sockets(&self) -> Sockets {
         self.sockets.get().copied().unwrap_or_default()
@@ -169,6 +199,12 @@ impl Observer for Health {
         }
         if let (Some(edge), Some(server)) = (edge(phase), &self.server) {
             server.sample(edge);
+            if let Ok(mut memory) = self.memory.lock() {
+                memory[edge] = Some(server.memory());
+            }
+        }
+        if phase == Phase::Drain {
+            self.kernel_after.get_or_init(KernelSnapshot::now);
         }
     }
 

@@ -35,7 +35,7 @@ pub use blocks::block;
 pub use debug::DebugExchange;
 pub use error::{RunError, RunProblem};
 pub use events::PhaseEventWriter;
-pub use follow::{RowSettings, Rows, RunProgress, Sink, times};
+pub use follow::{PhaseCallback, RowSettings, Rows, RunProgress, Sink, times};
 pub use health::Health;
 pub use inputs::{Inputs, MAX_BYTES};
 pub use outcome::RunObservers;

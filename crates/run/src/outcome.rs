@@ -5,7 +5,7 @@
 //! the judge crate.
 
 use crate::blocks::{self, block};
-use crate::follow::{Follower, RowSettings, Sink};
+use crate::follow::{Follower, PhaseCallback, RowSettings, Sink};
 use crate::free_resources::free_resources;
 use crate::health::{Health, rss_bytes_peak};
 use crate::segments::{arrival_check, by_segment, load_of};
@@ -32,6 +32,8 @@ pub struct RunObservers {
     pub events: Option<PhaseEventWriter>,
     /// Receive a report of each second.
     pub sinks: Vec<Box<dyn Sink>>,
+    /// Called when a phase begins, on the coordinating thread.
+    pub on_phase: Option<PhaseCallback>,
 }
 
 impl Prepared {
@@ -47,12 +49,12 @@ impl Prepared {
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
         let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
         let started_at = wall_clock::now_rfc3339();
-        let follower =
-            Follower::new(health, RowSettings::from_settings(&self.settings), watching.sinks, stop)?;
+        let rows = RowSettings::from_settings(&self.settings);
+        let follower = Follower::new(health, rows, watching.sinks, stop)?.calling(watching.on_phase);
         let outcome = paceline_engine::run(&self.settings, stop, &follower);
-        let (health, unwritten) = follower.end();
+        let (health, (unwritten, samples)) = follower.end();
         let outcome = outcome.map_err(RunError::Engine)?;
-        Ok((record(&self, argv, outcome, health, started_at), unwritten))
+        Ok((record(&self, argv, outcome, health, samples, started_at), unwritten))
     }
 
     /// Carries out the share of a loader. `begin` sets the start, as in [`paceline_engine::run_when`]. Also returns the
@@ -71,7 +73,7 @@ impl Prepared {
         let outcome =
             paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
         let noted = outcome.noted_sends.clone();
-        Ok((record(&self, argv, outcome, health, started_at), noted))
+        Ok((record(&self, argv, outcome, health, Vec::new(), started_at), noted))
     }
 }
 
@@ -81,6 +83,7 @@ fn record(
     argv: Vec<String>,
     outcome: RunOutcome,
     health: Health,
+    server_samples: Vec<record::ServerSample>,
     started_at: String,
 ) -> Run {
     let settings = &prepared.settings;
@@ -119,18 +122,16 @@ fn record(
         by_request: blocks::by_request(settings, &outcome),
         sessions: sessions::of_run(settings, &outcome),
         bad_bodies: blocks::bad_bodies(settings, &outcome),
-        by_generator: None,
+        kernel: health.kernel(),
         server: health.server(window_s, sent_in_window(&outcome)),
         behind_server: health.behind_server(window_s, sent_in_window(&outcome)),
-        loaders: Vec::new(),
+        server_samples,
         intervals: intervals(job, &outcome),
         expect_continue: expect_continue(job, &outcome),
         carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),
-        summary: None,
-        rate_per_s: record::Rates::default(),
-        verdicts: Vec::new(),
-        gates: Vec::new(),
+        // What follows from these is set below; loaders and a profile are added by others.
+        ..Run::default()
     };
     run.rate_per_s = record::Rates {
         offered: run.loop_.offered_per_s,
@@ -138,9 +139,23 @@ fn record(
         achieved: ratio(run.total.completed_in_window as f64, window_s),
         sessions_achieved: run.sessions_achieved_per_s(),
     };
+    set_memory(&mut run, health.server_memory());
     paceline_judge::judge_run(&mut run, &prepared.gates);
     run.summary = Some(run.summarize());
     run
+}
+
+/// Sets the memory of the server before the load and its highest value in the window, from its samples, and its limit.
+fn set_memory(run: &mut Run, memory: Option<record::MemoryUse>) {
+    let of_window = run.server_samples_of_window().map(|sample| sample.rss_bytes).max();
+    let before = run.server_samples.first().filter(|sample| sample.at_ns <= run.phases.connect.start_ns);
+    let before = before.map(|sample| sample.rss_bytes);
+    if let Some(server) = &mut run.server {
+        server.rss_bytes_before = before;
+        server.rss_bytes_peak = of_window.map(|highest| highest.max(server.rss_bytes));
+        let rss_bytes_peak = server.rss_bytes_peak.or(Some(server.rss_bytes));
+        server.memory = memory.map(|memory| record::MemoryUse { rss_bytes_peak, ..memory });
+    }
 }
 
 fn target(prepared: &Prepared, outcome: &RunOutcome) -> record::Target {
@@ -221,6 +236,7 @@ fn connections(
         cookies_dropped: counts.cookies_dropped,
         commonest_failure: commonest(&counts.failures, counts, tls),
         streams_allowed: counts.stream_limit,
+        tcp: tcp_counts(counts),
         compressed_unasked: counts.saw_compressed && !accepts_compressed(job),
         served: spread(counts.served.clone()),
         service_time_ns_p50: spread(counts.medians.iter().map(|median| median.0).collect()),
@@ -245,6 +261,12 @@ fn connections_asked(job: &Job, spans: &PhaseTimes) -> u32 {
         (Some(plan), Bound::Duration(window)) => plan.most_until(window, spans.drain.since(spans.window)),
         (None, _) | (Some(_), Bound::Requests(_)) => job.connections,
     }
+}
+
+/// What the kernel counted on the TCP connections; none if there were none.
+fn tcp_counts(counts: &ConnectionCounts) -> Option<record::TcpCounts> {
+    let paceline_engine::TcpCounts { connections, retransmits, out_of_order } = counts.tcp;
+    (connections > 0).then_some(record::TcpCounts { connections, retransmits, out_of_order })
 }
 
 /// Whether the target is on this machine.

@@ -114,6 +114,11 @@ impl Prepared {
         Ok(())
     }
 
+    /// The processes of the watched server with their descendants; none if no server is watched.
+    pub fn server_processes(&self) -> Vec<i32> {
+        self.server.as_ref().map_or_else(Vec::new, ServerChain::processes)
+    }
+
     /// `--quiet-cpu`. It is a condition of the result, so the record contains it.
     fn hold_quiet_cpu(&mut self) {
         if !self.settings.job.quiet_cpu {

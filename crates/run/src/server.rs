@@ -1,7 +1,8 @@
 //! The server's CPU time, threads and memory over the window, if it runs on this machine.
 //!
-//! Its processes are given (`--pid`) or found by the port they listen on, and include all their descendants. `/proc` is
-//! read at both ends of the window and never in between; [`crate::Health`] calls this at those times.
+//! Its processes are given (`--pid`) or found by the port they listen on, and include all their descendants. Their
+//! counters are read at both ends of the window; [`crate::Health`] calls this at those times. The samples of each second
+//! are taken in `follow/server_series.rs`.
 
 use crate::RunError;
 use paceline_engine::Address;
@@ -36,6 +37,7 @@ struct ProcessSample {
     /// Time on a core of each thread.
     threads: BTreeMap<(ProcessId, ProcessId), CoreNanos>,
     rss_bytes: u64,
+    major_faults: u64,
     /// CPU limits of the first process.
     throttles: ThrottleCounts,
 }
@@ -146,9 +148,13 @@ impl ServerWatch {
             utilization: cpu_s / window_s / f64::from(cores_allowed),
             busiest_thread_utilization: is_busiest_known.then_some(busiest_s / window_s),
             rss_bytes: end.rss_bytes,
+            rss_bytes_before: None,
+            rss_bytes_peak: None,
             cores,
             run_delay_s: Some(waited().sum::<u64>() as f64 / 1e9),
             most_delayed_thread_share: Some(waited().max().unwrap_or(0) as f64 / 1e9 / window_s),
+            major_faults: Some(end.major_faults.saturating_sub(start.major_faults)),
+            memory: None,
             throttling: end.throttles.since(&start.throttles),
         })
     }
@@ -174,6 +180,7 @@ impl ProcessSample {
             let Some(stat) = Stat::read(pid) else { continue };
             if sample.ticks.insert(pid, stat.cpu_ticks).is_none() {
                 sample.rss_bytes += stat.rss_pages * system::page_bytes();
+                sample.major_faults += stat.major_faults;
             }
             for thread in process::threads(pid) {
                 sample.threads.insert((pid, thread), process::core_time(pid, thread).unwrap_or_default());

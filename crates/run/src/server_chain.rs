@@ -6,7 +6,7 @@
 //! priority looks at the connections a few times during the window.
 
 use crate::server::ServerWatch;
-use paceline_host::{port, process};
+use paceline_host::{MemoryAccount, WatchedProcesses, port, process};
 use paceline_record::ServerUse;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -85,6 +85,21 @@ impl ServerChain {
         if thread::Builder::new().name("behind".to_owned()).spawn(move || links.search(&stop)).is_ok() {
             *self.search.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         }
+    }
+
+    /// The memory limit of the server, and the pressure on memory so far.
+    pub(crate) fn memory(&self) -> MemoryAccount {
+        MemoryAccount::from_pid(self.links.front.roots().first().copied())
+    }
+
+    /// The processes of the server with their descendants.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        self.links.front.pids()
+    }
+
+    /// The processes of the server, to be sampled during the run.
+    pub(crate) fn watched(&self) -> WatchedProcesses {
+        WatchedProcesses::new(self.links.front.roots().to_vec())
     }
 
     /// The use of the server over the window; `None` unless it was sampled at both ends.

@@ -1,6 +1,7 @@
 // A run in progress: rate and times of the seconds so far.
 import type { LiveSecond } from "../wire";
-import { Plot, draw, rateTick, timeAxis } from "./plot";
+import { Plot, bytesTick, draw, rateTick, timeAxis } from "./plot";
+import { significant } from "../format";
 import type { ChartSource } from "./source";
 
 const shown = (seconds: LiveSecond[]) => seconds.filter((s) => s.phase === "window" || s.phase === "warmup");
@@ -26,19 +27,31 @@ export function liveRate(all: LiveSecond[]): ChartSource {
 /** Requests of a second that did not end well. */
 export const failedIn = (s: LiveSecond): number => s.bad_status + s.bad_body + s.connect_failed + s.io_failed + s.timed_out + s.unsent;
 
-export function liveFailed(all: LiveSecond[]): ChartSource {
-  const seconds = shown(all);
+/** One line over the seconds, from zero on. */
+function live(all: LiveSecond[], column: string, least: number, tick: (value: number) => string, of: (s: LiveSecond) => number | undefined): ChartSource {
+  const points = shown(all).flatMap((s) => {
+    const y = of(s);
+    return y === undefined ? [] : [{ x: s.start_s, y }];
+  });
   return {
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64,
         x: { label: "seconds" },
-        y: { grid: true, label: null, domain: [0, Math.max(1, ...seconds.map(failedIn)) * 1.05], tickFormat: rateTick, ticks: 5 },
-        marks: [Plot.lineY(seconds, { x: "start_s", y: failedIn, stroke: "var(--c1)", strokeWidth: 2 }), Plot.ruleY([0], { stroke: "var(--rule)" })],
+        y: { grid: true, label: null, domain: [0, Math.max(least, ...points.map((p) => p.y)) * 1.05], tickFormat: tick, ticks: 5 },
+        marks: [Plot.lineY(points, { x: "x", y: "y", stroke: "var(--c1)", strokeWidth: 2 }), Plot.ruleY([0], { stroke: "var(--rule)" })],
       }),
-    table: () => ({ columns: ["second", "failed"], rows: seconds.map((s) => [s.start_s, failedIn(s)]) }),
+    table: () => ({ columns: ["second", column], rows: points.map((p) => [p.x, p.y]) }),
   };
 }
+
+export const liveFailed = (all: LiveSecond[]): ChartSource => live(all, "failed", 1, rateTick, failedIn);
+
+/** Cores that the server kept busy. */
+export const liveCpu = (all: LiveSecond[]): ChartSource => live(all, "cores busy", 0.1, (v) => significant(v, 2), (s) => s.server_cores_used);
+
+/** Resident memory of the server. */
+export const liveMemory = (all: LiveSecond[]): ChartSource => live(all, "bytes", 1, bytesTick, (s) => s.server_rss_bytes);
 
 export function liveTimes(all: LiveSecond[]): ChartSource {
   const seconds = shown(all).flatMap((s) => {

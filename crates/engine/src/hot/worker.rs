@@ -162,6 +162,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
     /// Returns the outcome. The recorder is emptied.
     pub fn into_outcome(self) -> ThreadOutcome {
         let tls = self.traffic.tls_outcome().cloned();
+        let tcp = self.traffic.transport().tcp_counts();
         let (mut tracker, pool, _transport, mut protocol) = self.traffic.into_parts();
         let noted_sends = tracker.recorder().take_noted();
         let carried = Carried { outstanding: self.carried, ended: tracker.recorder().carried() };
@@ -172,6 +173,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         let continues = protocol.continue_counts();
         let scenario = protocol.into_scenario().into_counts();
         connections.cookies_dropped = scenario.cookies_dropped;
+        connections.tcp = tcp;
         let wrong_bodies = tracker.finish(&mut connections);
         ThreadOutcome {
             noted_sends,

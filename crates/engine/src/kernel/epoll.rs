@@ -8,7 +8,8 @@ use super::address::RawAddress;
 use super::socket::{KernelSocket, SocketKind, check};
 use super::timestamps::ReceiveTimestamps;
 use crate::{
-    Address, EngineError, IoProgress, Nanos, Readiness, Settings, Slot, Timestamps, Transport, WaitLimit,
+    Address, EngineError, IoProgress, Nanos, Readiness, Settings, Slot, TcpCounts, Timestamps, Transport,
+    WaitLimit,
 };
 use std::io;
 use std::net::IpAddr;
@@ -53,6 +54,8 @@ pub struct Epoll {
     aims: Vec<u16>,
     kind: SocketKind,
     sockets: Vec<Option<KernelSocket>>,
+    /// The counts of closed connections.
+    closed: TcpCounts,
     events: Vec<libc::epoll_event>,
     /// The number of the worker, from 0.
     worker: usize,
@@ -89,6 +92,7 @@ impl Epoll {
             peers,
             kind,
             sockets: (0..settings.connections_of(worker)).map(|_| None).collect(),
+            closed: TcpCounts::default(),
             events,
             worker: worker as usize,
             workers: settings.threads as usize,
@@ -212,7 +216,17 @@ impl Transport for Epoll {
         self.stamps.as_ref()?.last()
     }
 
+    fn tcp_counts(&self) -> TcpCounts {
+        let open = self.sockets.iter().flatten().filter_map(|socket| socket.tcp_counts(self.kind));
+        open.fold(self.closed, |mut sum, counts| {
+            sum.absorb(counts);
+            sum
+        })
+    }
+
     fn close(&mut self, slot: Slot) {
+        let counts = self.sockets[slot as usize].as_ref().and_then(|socket| socket.tcp_counts(self.kind));
+        counts.into_iter().for_each(|counts| self.closed.absorb(counts));
         // Closing the only descriptor of a socket removes it from the epoll (epoll(7)).
         self.sockets[slot as usize] = None;
     }

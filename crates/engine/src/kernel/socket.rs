@@ -5,10 +5,18 @@
 //! points, which cost 110 instructions a request and are not needed here.
 
 use super::address::RawAddress;
-use crate::IoProgress;
+use crate::{IoProgress, TcpCounts};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `struct tcp_info` of include/uapi/linux/tcp.h as words of four bytes, as far as it is read: it only ever grows, and the
+/// C library has an old version.
+const TCP_INFO_WORDS: usize = 64;
+/// Its field `tcpi_total_retrans`.
+const TOTAL_RETRANS: usize = 25;
+/// Its field `tcpi_rcv_ooopack`, since Linux 5.4; zero before.
+const RCV_OOOPACK: usize = 56;
 
 /// The kind of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +138,24 @@ impl KernelSocket {
             )
         };
         if count < 0 { Err(io::Error::last_os_error()) } else { Ok(count as usize) }
+    }
+
+    /// What the kernel counted on this connection; none unless it is TCP.
+    pub(super) fn tcp_counts(&self, kind: SocketKind) -> Option<TcpCounts> {
+        if kind != SocketKind::Stream {
+            return None;
+        }
+        let mut info = [0u32; TCP_INFO_WORDS];
+        let mut length = size_of_val(&info) as libc::socklen_t;
+        // SAFETY: pointer and length are those of an array that outlives the call; the kernel writes at most that much,
+        // less in older versions. It fails for a unix socket.
+        check(unsafe {
+            let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+            libc::getsockopt(self.raw(), level, option, info.as_mut_ptr().cast(), &raw mut length)
+        })
+        .ok()?;
+        let [retransmits, out_of_order] = [TOTAL_RETRANS, RCV_OOOPACK].map(|word| u64::from(info[word]));
+        Some(TcpCounts { connections: 1, retransmits, out_of_order })
     }
 
     /// The descriptor.

@@ -11,7 +11,7 @@ use super::outcome::TlsOutcome;
 use super::session::{PeerEnd, TlsSession};
 use super::settings::TlsSettings;
 use super::tunnel::Tunnel;
-use crate::{Clock, IoProgress, Nanos, Readiness, Slot, Transport, WaitLimit};
+use crate::{Clock, IoProgress, Nanos, Readiness, Slot, TcpCounts, Transport, WaitLimit};
 use paceline_job::Protocol;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
@@ -289,6 +289,10 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
 
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         Some(&self.outcome)
+    }
+
+    fn tcp_counts(&self) -> TcpCounts {
+        self.inner.tcp_counts()
     }
 
     fn close(&mut self, slot: Slot) {

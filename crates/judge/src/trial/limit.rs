@@ -2,9 +2,11 @@
 //!
 //! The first that applies, from the most to the least certain. A search has the limit that its closed-loop run found.
 
-use super::{MIN_FULL, MIN_OWN, balancer_of, database_bound, host, memory_shortage, server_network_bound};
+use super::{MIN_FULL, MIN_OWN, balancer_of, database_bound, host, server_network_bound};
 use crate::facts::is_open;
-use crate::{MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_ACHIEVED, TypedVerdict, loaders, overload};
+use crate::{
+    MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_ACHIEVED, TypedVerdict, loaders, memory_shortage, overload,
+};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 use paceline_stats::{counted, plural, whole};
 

@@ -9,10 +9,10 @@ pub use limit::{MIN_DELAYED, cores_used, limit};
 
 use crate::generator::disturbance;
 use crate::loaders::full;
-use crate::{MAX_GENERATOR_BUSY, TypedVerdict, verdict};
+use crate::{MAX_GENERATOR_BUSY, TypedVerdict, memory, verdict};
 use paceline_record::{
-    CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, MemoryUse, Pinning, ProcessRole, ProcessUse, Route,
-    Run, Stage, Tool, Trial, Verdict,
+    CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage,
+    Tool, Trial, Verdict,
 };
 use paceline_stats::{WARM_UP_SECONDS, counted};
 use std::collections::BTreeSet;
@@ -56,7 +56,8 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         stolen_time,
         claim_does_not_hold,
         waiting,
-        memory_bound,
+        memory::bound_in_trial,
+        memory::growing_in_trial,
         capacity_not_found,
         core_ran_out,
         balancer_bound,
@@ -250,51 +251,6 @@ fn claim_does_not_hold(trial: &Trial) -> Option<TypedVerdict> {
     let warnings = checks.iter().filter(|check| check.outcome == CheckOutcome::Warn);
     let checks: Vec<String> = warnings.map(|check| format!("{}: {}", check.name, check.detail)).collect();
     (!checks.is_empty()).then_some(TypedVerdict::ClaimDoesNotHold { checks })
-}
-
-fn memory_bound(trial: &Trial) -> Option<TypedVerdict> {
-    let memory = trial.memory?;
-    let has_swapped = memory.swapped_bytes >= MemoryUse::MIN_SWAPPED_BYTES;
-    let advice = match (memory.oom_kills > 0, has_swapped) {
-        (true, _) => {
-            "The kernel killed a process because memory ran out (see journalctl -k). Raise the memory limit, or give the server a smaller heap or fewer processes."
-        }
-        (false, true) => {
-            "The machine swapped. Free memory on it, or give the server a smaller heap or fewer processes."
-        }
-        (false, false) => {
-            "The server used at least 90 % of the memory that it may use. Raise its limit (memory.max of its control group or of one above it) or, without a limit, add memory to the machine; or give the server a smaller heap or fewer processes."
-        }
-    };
-    memory_shortage(&memory).map(|_| TypedVerdict::MemoryBound {
-        limit_bytes: memory.limit_bytes,
-        rss_bytes_peak: memory.rss_bytes_peak,
-        swapped_bytes: memory.swapped_bytes,
-        oom_kills: memory.oom_kills,
-        advice,
-    })
-}
-
-/// Why memory was the limit of a server, in words; none if it was not.
-pub fn memory_shortage(memory: &MemoryUse) -> Option<String> {
-    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
-    let near = memory
-        .limit_bytes
-        .zip(memory.rss_bytes_peak)
-        .filter(|(limit, peak)| *peak as f64 >= MIN_FULL * *limit as f64);
-    match (memory.oom_kills, near) {
-        (kills @ 1.., _) => Some(format!(
-            "the kernel killed {} because memory ran out",
-            counted(kills, "process", "processes")
-        )),
-        (0, Some((limit, peak))) => {
-            Some(format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit)))
-        }
-        (0, None) if memory.swapped_bytes >= MemoryUse::MIN_SWAPPED_BYTES => {
-            Some(format!("the machine swapped {}", megabytes(memory.swapped_bytes)))
-        }
-        (0, None) => None,
-    }
 }
 
 /// A closed loop without think times whose connections wait while no core is full. A load of a fixed number of requests

@@ -8,9 +8,10 @@ use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
     CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
-    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, Lengths, Limit, LimitKind,
-    Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerUse, Span,
-    Stage, StoredRows, Throttling, Times, Trial, Validation, Verdict,
+    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, KernelCounts, Lengths,
+    Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run,
+    ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation,
+    Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -318,6 +319,37 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
     })
 }
 
+/// Verdicts on what the kernel counted: memory, lost packets, waits for a disk.
+fn of_kernel(name: VerdictName) -> Option<Scenario> {
+    Some(match name {
+        VerdictName::MemoryGrowing => closed(|run| {
+            let start_ns = run.phases.window.start_ns;
+            let sample = |second: u64| ServerSample {
+                at_ns: start_ns + second * 1_000_000_000,
+                rss_bytes: 50_000_000 + second * 1_000_000,
+                ..ServerSample::default()
+            };
+            run.server_samples = (0..=10).map(sample).collect();
+        }),
+        VerdictName::SynRetransmits => closed(|run| {
+            run.kernel = Some(KernelCounts { syn_retransmits: 7, ..KernelCounts::default() });
+            let mut histogram = Histogram::new();
+            histogram.record(3_010_000_000);
+            run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
+        }),
+        VerdictName::Retransmits => closed(|run| {
+            run.connections.tcp = Some(TcpCounts { connections: 5, retransmits: 30, out_of_order: 0 });
+            if let Some(times) = &mut run.total.service_time_ns {
+                times.p99_9 = 230_000_000;
+            }
+        }),
+        VerdictName::MajorFaults => closed(|run| {
+            run.server = Some(ServerUse { major_faults: Some(1_000), ..fixture::server_use(2, 1.0) });
+        }),
+        _ => return None,
+    })
+}
+
 /// Scenarios of balancers and databases.
 fn of_roles(name: VerdictName) -> Option<Scenario> {
     Some(match name {
@@ -394,7 +426,7 @@ fn of_launch(name: VerdictName) -> Option<Scenario> {
 
 /// The scenario that triggers a verdict.
 fn scenario(name: VerdictName) -> Option<Scenario> {
-    [of_load, of_generator, of_answers, of_roles, of_launch].into_iter().find_map(|of| of(name))
+    [of_load, of_generator, of_answers, of_kernel, of_roles, of_launch].into_iter().find_map(|of| of(name))
 }
 
 impl Scenario {

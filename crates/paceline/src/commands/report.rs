@@ -232,7 +232,7 @@ fn run_record(file: &Path, rendering: Rendering) -> anyhow::Result<Printable> {
             let options = RunTextOptions {
                 colour: to_terminal && screen::wants_colour(),
                 width: screen::width_for_text(to_terminal),
-                percentiles: false,
+                full: false,
                 time_unit: None,
             };
             run_text(&run, options).into()

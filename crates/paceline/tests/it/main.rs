@@ -16,6 +16,7 @@ mod judgements;
 mod lab;
 mod loaders;
 mod noise;
+mod observed;
 mod outputs;
 mod provision;
 mod reference;

@@ -190,6 +190,10 @@ fn rate(second: &Second, style: Style) -> String {
     if let Some(offered) = second.offered_per_s {
         line.add(&format!("of {}/s offered", quantity::count(offered)), Style::plain);
     }
+    if let Some((cores, memory)) = second.server_cores_used.zip(second.server_rss_bytes) {
+        let memory = quantity::bytes(memory).replace('\u{a0}', " ");
+        line.add(&format!("server {cores:.2} cores, {memory}"), Style::plain);
+    }
     line.text
 }
 

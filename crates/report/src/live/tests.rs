@@ -11,7 +11,7 @@ fn live() -> LiveView {
         "at": "2026-11-21T04:00:00.000Z", "start_s": 7.0, "length_s": 1.0, "phase": "window",
         "offered_per_s": 30_000.0, "sent_per_s": 12_175.0, "achieved_per_s": 12_175.0,
         "ok": 12_175, "bad_status": 0, "bad_body": 3, "connect_failed": 0, "io_failed": 0, "timed_out": 0, "unsent": 0,
-        "backlog": 124_775,
+        "backlog": 124_775, "server_cores_used": 0.98, "server_rss_bytes": 123_000_000,
         "response_time_ns_p50": 4_120_000_000u64, "response_time_ns_p90": 4_200_000_000u64,
         "response_time_ns_p99": 4_230_000_000u64, "response_time_ns_p99_9": 4_240_000_000u64,
         "response_time_ns_max": 4_250_000_000u64,
@@ -37,7 +37,7 @@ fn live() -> LiveView {
 fn at_80_columns() {
     let expected = [
         "  window  4 s left  ━━━━━━━━━━━━━━━━━━──────",
-        "  12,175/s  of 30,000/s offered",
+        "  12,175/s  of 30,000/s offered  server 0.98 cores, 123 MB",
         "  ▂▄██▁",
         "  response time  p50 4.12 s  p90 4.20 s  p99 4.23 s  max 4.25 s",
         "  1,234 errors  backlog 124,775  1,200 bad body  34 timed out",
@@ -101,7 +101,7 @@ fn a_closed_loop_that_is_stopping_shows_service_times() {
 fn a_tall_terminal_shows_charts() {
     let expected = [
         "  window  4 s left  ━━━━━━━━━━━━━━━━━━──────",
-        "  12,175/s  of 30,000/s offered",
+        "  12,175/s  of 30,000/s offered  server 0.98 cores, 123 MB",
         "  response time  p50 4.12 s  p90 4.20 s  p99 4.23 s  max 4.25 s",
         "  1,234 errors  backlog 124,775  1,200 bad body  34 timed out",
     ];

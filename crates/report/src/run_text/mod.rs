@@ -6,7 +6,9 @@ mod concerns;
 mod lines;
 mod markdown;
 mod parts;
+mod profile;
 pub(crate) mod quantity;
+mod server;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -22,7 +24,7 @@ use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
 use paceline_record::{
-    AddressConnections, ConnectionPlan, Distribution, Loop, LoopKind, Run, Segment, ServerUse, Shape, Verdict,
+    AddressConnections, ConnectionPlan, Distribution, Loop, LoopKind, Run, Segment, Shape, Verdict,
 };
 use paceline_stats::plural;
 use quantity::{bytes, count, counted, nanos, not_ok, seconds};
@@ -34,8 +36,8 @@ pub struct RunTextOptions {
     pub colour: bool,
     /// Maximum columns of a line.
     pub width: usize,
-    /// Whether to include the whole spectrum of percentiles.
-    pub percentiles: bool,
+    /// Whether to include every figure: all percentiles, the server by second.
+    pub full: bool,
     /// The unit of all times; without it each has its own.
     pub time_unit: Option<TimeUnit>,
 }
@@ -49,7 +51,8 @@ const MAX_LINES: usize = 40;
 /// The text of a run.
 pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
     let style = Style::new(options.colour, options.width.max(MIN_WIDTH)).with_unit(options.time_unit);
-    let spectrum = if options.percentiles { times::spectrum(run, style) } else { String::new() };
+    let spectrum = if options.full { times::spectrum(run, style) } else { String::new() };
+    let server = if options.full { server::by_second(run, style) } else { String::new() };
     let sections = |histogram: String| {
         let sections = [
             style.lines(&run.target.url, 0, Style::strong) + &style.lines(&load_words(run), 0, Style::dim),
@@ -61,7 +64,9 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
             parts::of_run(run, style),
             parts::bad_bodies(run, style),
             spectrum.clone(),
-            facts_of(run, style),
+            server.clone(),
+            profile::of_run(run, style),
+            facts_of(run, options.full, style),
         ];
         sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
     };
@@ -293,7 +298,7 @@ fn outcomes(run: &Run, style: Style) -> String {
 }
 
 /// One line for each fact.
-fn facts_of(run: &Run, style: Style) -> String {
+fn facts_of(run: &Run, full: bool, style: Style) -> String {
     let reported = [
         ("address", address(run)),
         ("addresses", addresses(run)),
@@ -302,8 +307,11 @@ fn facts_of(run: &Run, style: Style) -> String {
         ("100 Continue", expect_continue(run, style)),
         ("fairness", fairness(run, style)),
         ("generator", generator(run)),
-        ("server", server(run)),
-        ("behind it", behind_server(run)),
+        ("server", server::used(run)),
+        ("server memory", if full { server::memory(run) } else { String::new() }),
+        ("behind it", server::used_behind(run)),
+        ("lost packets", if full { lost_packets(run) } else { String::new() }),
+        ("disk waits", if full { disk_waits(run) } else { String::new() }),
     ];
     facts(&reported, style)
 }
@@ -423,39 +431,38 @@ fn fairness(run: &Run, style: Style) -> String {
     }
 }
 
-/// CPU and memory of the server, if it was observed.
-fn server(run: &Run) -> String {
+/// What the kernel counted on the run's connections and on this machine.
+fn lost_packets(run: &Run) -> String {
+    let of_run = run.connections.tcp.map(|tcp| {
+        format!(
+            "{}: {} segments sent again, {} received out of order",
+            counted(tcp.connections as f64, "connection"),
+            count(tcp.retransmits as f64),
+            count(tcp.out_of_order as f64)
+        )
+    });
+    let of_machine = run.kernel.map(|kernel| {
+        let counts = [
+            (kernel.syn_retransmits, "attempts to connect repeated"),
+            (kernel.retransmits, "segments sent again"),
+            (kernel.listen_drops, "handshakes dropped at a listening socket"),
+            (kernel.packets_dropped, "packets dropped by a full queue of a core"),
+            (kernel.udp_buffer_errors, "datagrams dropped by a full buffer"),
+        ];
+        let counts = counts.map(|(number, what)| format!("{} {what}", count(number as f64)));
+        format!("this machine: {}", counts.join(", "))
+    });
+    of_run.into_iter().chain(of_machine).collect::<Vec<_>>().join("; ")
+}
+
+/// Page faults of the server from a disk, and swapping.
+fn disk_waits(run: &Run) -> String {
     let Some(server) = &run.server else { return String::new() };
-    let limit = match (run.loop_.kind, paceline_judge::server_limit(run)) {
-        (LoopKind::Closed, Some(limit)) => format!("; bottleneck: {limit}"),
-        (LoopKind::Open, _) | (LoopKind::Closed, None) => String::new(),
-    };
-    format!("{}{limit}", server_use(server))
-}
-
-/// CPU and memory of the servers behind it.
-fn behind_server(run: &Run) -> String {
-    let servers: Vec<String> = run.behind_server.iter().map(server_use).collect();
-    servers.join("; ")
-}
-
-fn server_use(server: &ServerUse) -> String {
-    let cores = server.utilization * f64::from(server.cores_allowed);
-    let busiest = server.busiest_thread_utilization;
-    let busiest = busiest.map_or_else(String::new, |busy| format!(", busiest thread {:.0}%", 100.0 * busy));
-    let processes = match server.processes {
-        1 => String::new(),
-        several => format!(", {several} processes"),
-    };
-    format!(
-        "{} (process {}){processes}, {}, {cores:.2} of {} busy{busiest}, {} of CPU per request, {} of memory",
-        server.name,
-        server.pid,
-        counted(f64::from(server.threads), "thread"),
-        counted(f64::from(server.cores_allowed), "core"),
-        nanos(server.cpu_ns_per_request),
-        bytes(server.rss_bytes)
-    )
+    let faults = server
+        .major_faults
+        .map(|faults| format!("{} page faults of the server from a disk", count(faults as f64)));
+    let swapped = server.memory.map(|memory| format!("this machine swapped {}", bytes(memory.swapped_bytes)));
+    faults.into_iter().chain(swapped).collect::<Vec<_>>().join("; ")
 }
 
 fn generator(run: &Run) -> String {

@@ -89,7 +89,7 @@ fn a_rare_percentile_is_shown_from_3700_requests() {
     let mut run = paceline_record::fixture::run(0);
     for (count, is_shown) in [(3_699, false), (3_700, true)] {
         run.total.response_time_ns.as_mut().unwrap().count = count;
-        let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+        let options = RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
         let text = run_text(&run, options).to_string();
         let markdown = run_markdown(&run, None).to_string();
         assert_eq!([&text, &markdown].map(|shown| shown.contains("p99.9")), [is_shown; 2], "{text}");
@@ -109,7 +109,7 @@ fn an_overloaded_run_has_no_confidence_intervals() {
     whole.record_n(5_000_000, 1_000 * run.intervals.len() as u64);
     run.total.response_time_ns = Some(Times::from_histogram(&whole));
     let shown = |run: &Run| {
-        let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+        let options = RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
         run_text(run, options).to_string().contains("95 % confidence intervals")
     };
     assert!(shown(&run));
@@ -136,7 +136,7 @@ fn a_number_of_connections_that_changes_is_shown_by_step() {
         block: run.total.clone(),
     };
     run.by_segment = Some(vec![segment([0, 3], 10.0, 3_600), segment([3, 10], 50.0, 28_000)]);
-    let options = RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+    let options = RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
     let text = run_text(&run, options).to_string().replace('\u{a0}', " ");
     for expected in [
         "closed loop, connections 10 for 3 s, 50 for 7 s,",

@@ -1,5 +1,5 @@
 //! The times of a run: percentiles as columns and kinds of time as rows, a small histogram, the whole spectrum
-//! (`--percentiles`, with the steps of HdrHistogram's own distribution).
+//! (`--full`, with the steps of HdrHistogram's own distribution).
 //!
 //! Called by `mod.rs`. It also defines for the other sections the main time of a run, and from which value a percentile
 //! is a lower bound. Percentiles are read from the record; none is computed here.

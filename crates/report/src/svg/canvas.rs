@@ -21,7 +21,9 @@ const STYLE: &str = "text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'L
     @media(prefers-color-scheme:dark){text{fill:#e9ecef}.m{fill:#a4adb7}.r{stroke:#343a41}.g{fill:#14171a}\
     .d{stroke:#62b8ec;fill:#62b8ec}}";
 
-/// Width of every picture.
+/// Width of a letter on a box: of a wide typeface, at 11 pixels.
+const LETTER: f64 = 6.4;
+/// Width of every picture except flame graphs.
 pub const WIDTH: f64 = 920.0;
 /// The margin around a picture.
 pub const MARGIN: f64 = 16.0;
@@ -138,6 +140,42 @@ impl Canvas {
             to.0,
             to.1,
             colour
+        ));
+    }
+
+    /// A box of a flame graph with its name, as much of it as fits, and a text that is shown beside the pointer.
+    pub fn named_box(
+        &mut self,
+        at: (f64, f64),
+        size: (f64, f64),
+        colour: &'static str,
+        name: &str,
+        about: &str,
+    ) {
+        let letters = ((size.0 - 6.0) / LETTER).max(0.0) as usize;
+        let shown: String = match name.chars().count() <= letters {
+            true => name.to_owned(),
+            false if letters >= 4 => name.chars().take(letters - 1).chain(['\u{2026}']).collect(),
+            false => String::new(),
+        };
+        let text = match shown.is_empty() {
+            true => HtmlText::literal(""),
+            false => html!(
+                "<text x=\"{:.1}\" y=\"{:.1}\" style=\"fill:#16191d;font-size:11px\">{}</text>",
+                at.0 + 3.0,
+                at.1 + size.1 - 4.5,
+                shown
+            ),
+        };
+        self.put(&html!(
+            "<g><title>{}</title><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>{}</g>",
+            about,
+            at.0,
+            at.1,
+            size.0,
+            size.1,
+            colour,
+            text
         ));
     }
 

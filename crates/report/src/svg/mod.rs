@@ -1,4 +1,5 @@
-//! Charts as SVG: of a round a ranking, percentile curves or a load curve; of a run its times over time.
+//! Charts as SVG: of a round a ranking, percentile curves or a load curve; of a run its times over time, and the flame
+//! graph of its server.
 //!
 //! Called by `paceline report` and `paceline run -o FILE.svg`. A round has one panel for each table of the report,
 //! below each other. The charts have the same form as on the results site, for documents and pull requests; the site
@@ -6,8 +7,11 @@
 
 mod badge;
 mod canvas;
+mod flame;
 mod lines;
 mod ranking;
+
+pub use flame::flame_graph;
 
 use crate::Report;
 pub use badge::ServerRate;

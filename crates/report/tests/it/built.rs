@@ -229,23 +229,8 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
                 .then_some(Censored { count: scheduled - ok, lowest_ns: (seen.p99_us * 1e3) as u64 }),
             ..Block::default()
         },
-        carried_over: None,
-        arrival_check: None,
-        expect_continue: None,
-        by_segment: None,
-        by_request: None,
-        sessions: None,
-        summary: None,
-        by_generator: None,
-        server: None,
-        behind_server: Vec::new(),
-        loaders: Vec::new(),
-        intervals: Vec::new(),
-        bad_bodies: Vec::new(),
         rate_per_s: Rates { offered, sent: seen.per_s, achieved: seen.per_s, sessions_achieved: None },
-        verdicts: Vec::new(),
-        gates: Vec::new(),
-        not_ok_share_allowed: None,
+        ..Run::default()
     }
 }
 

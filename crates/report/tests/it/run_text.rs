@@ -8,9 +8,9 @@ use crate::formats::{check, path};
 use paceline_record::read_run;
 use paceline_report::{RunTextOptions, run_text};
 
-fn text(name: &str, width: usize, colour: bool, percentiles: bool) -> String {
+fn text(name: &str, width: usize, colour: bool, full: bool) -> String {
     let stored = std::fs::read_to_string(path(&format!("fixtures/run-{name}.json"))).unwrap();
-    let options = RunTextOptions { colour, width, percentiles, time_unit: None };
+    let options = RunTextOptions { colour, width, full, time_unit: None };
     run_text(&read_run(&stored).unwrap(), options).to_string()
 }
 
@@ -51,8 +51,7 @@ fn a_service_time_is_a_lower_bound_from_the_timeout_on() {
     let stored = std::fs::read_to_string(path("fixtures/run-over.json")).unwrap();
     let mut run = read_run(&stored).unwrap();
     let service_of = |run: &paceline_record::Run| {
-        let text =
-            run_text(run, RunTextOptions { colour: false, width: 120, percentiles: false, time_unit: None });
+        let text = run_text(run, RunTextOptions { colour: false, width: 120, full: false, time_unit: None });
         text.as_str().lines().find(|line| line.trim_start().starts_with("service time")).unwrap().to_owned()
     };
     let service = run.total.service_time_ns.as_ref().unwrap();

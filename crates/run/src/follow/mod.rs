@@ -1,18 +1,23 @@
-//! Follows a run in progress: adds up what the workers report for each second and passes it to [`Sink`]s.
+//! Follows a run in progress: adds up what the workers report for each second and passes it to [`Sink`]s, and samples the
+//! server.
 //!
 //! Workers report a second when it is over ([`paceline_engine::Observer::second`]). A separate thread of the lowest
 //! priority adds the reports up, so that it takes no time from the workers. The record does not use these sums: it is
-//! made from the engine's result.
+//! made from the engine's result, and has the samples of the server.
 
 mod gather;
 mod row;
+mod server_series;
 
 pub use row::{RowSettings, Rows, RunProgress, times};
 
 use crate::{Health, RunError};
 use gather::PendingSeconds;
-use paceline_engine::{Nanos, Observer, Phase, StopFlag, WorkerSecond};
+use paceline_engine::kernel::KernelClock;
+use paceline_engine::{Clock as _, Nanos, Observer, Phase, StopFlag, WorkerSecond};
 use paceline_host::process;
+use paceline_record::ServerSample;
+use server_series::ServerSeries;
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -38,47 +43,70 @@ pub trait Sink: Send {
     fn end(self: Box<Self>) -> Vec<io::Error>;
 }
 
+/// Called when a phase begins. It must be quick: the next phase waits for it.
+pub type PhaseCallback = Box<dyn Fn(Phase) + Send + Sync>;
+
 /// A message to the thread that follows the run.
 enum FollowMessage {
     Phase(Phase, Nanos),
     Second(WorkerSecond),
 }
 
+/// What remains when the run is over: the sinks' write errors, and the samples of the server.
+type FollowResult = (Vec<io::Error>, Vec<ServerSample>);
+
 /// Observes a run: for the generator's health, and for the sinks.
-#[derive(Debug)]
 pub(crate) struct Follower {
     health: Health,
+    on_phase: Option<PhaseCallback>,
+    has_sinks: bool,
     messages: Option<Sender<FollowMessage>>,
-    thread: Option<JoinHandle<Vec<io::Error>>>,
+    thread: Option<JoinHandle<FollowResult>>,
 }
 
 impl Follower {
-    /// Follows a run of this plan, if there is a sink.
+    /// Follows a run of this plan, if there is a sink or a server to watch.
     pub(crate) fn new(
         health: Health,
         plan: RowSettings,
         sinks: Vec<Box<dyn Sink>>,
         stop: &'static StopFlag,
     ) -> Result<Self, RunError> {
-        if sinks.is_empty() {
-            return Ok(Self { health, messages: None, thread: None });
+        let server = health.watched_server().map(|server| ServerSeries::begin(server, KernelClock.now()));
+        let has_sinks = !sinks.is_empty();
+        if !has_sinks && server.is_none() {
+            return Ok(Self { health, on_phase: None, has_sinks, messages: None, thread: None });
         }
         let (messages, received) = mpsc::channel();
-        let follow = move || FollowThread { rows: Rows::new(plan, stop), sinks }.until_the_end(&received);
-        let thread = thread::Builder::new().name("follow".to_owned()).spawn(follow).map_err(|error| {
-            RunError::environment("cannot start the thread that reports progress")
+        let rows = Rows::new(plan, stop);
+        let follow = move || FollowThread { rows, sinks, server }.until_the_end(&received);
+        match thread::Builder::new().name("follow".to_owned()).spawn(follow) {
+            Ok(thread) => {
+                Ok(Self { health, on_phase: None, has_sinks, messages: Some(messages), thread: Some(thread) })
+            }
+            // Without the samples of the server the run is as good.
+            Err(_) if !has_sinks => {
+                Ok(Self { health, on_phase: None, has_sinks, messages: None, thread: None })
+            }
+            Err(error) => Err(RunError::environment("cannot start the thread that reports progress")
                 .because(error)
-                .hint("raise the limit of threads and processes (`ulimit -u`)")
-        })?;
-        Ok(Self { health, messages: Some(messages), thread: Some(thread) })
+                .hint("raise the limit of threads and processes (`ulimit -u`)")),
+        }
     }
 
-    /// The run is over, with or without an error. Returns the sinks' write errors.
-    pub(crate) fn end(mut self) -> (Health, Vec<io::Error>) {
+    /// Also calls this when a phase begins.
+    pub(crate) fn calling(self, on_phase: Option<PhaseCallback>) -> Self {
+        Self { on_phase, ..self }
+    }
+
+    /// The run is over, with or without an error.
+    pub(crate) fn end(mut self) -> (Health, FollowResult) {
         drop(self.messages.take());
-        let lost = || vec![io::Error::other("the thread that writes a line for each second panicked")];
-        let errors = self.thread.map_or(Vec::new(), |thread| thread.join().unwrap_or_else(|_| lost()));
-        (self.health, errors)
+        let lost = |_| {
+            (vec![io::Error::other("the thread that writes a line for each second panicked")], Vec::new())
+        };
+        let result = self.thread.map(|thread| thread.join().unwrap_or_else(lost));
+        (self.health, result.unwrap_or_default())
     }
 
     fn send(&self, message: FollowMessage) {
@@ -92,6 +120,9 @@ impl Follower {
 impl Observer for Follower {
     fn phase(&self, phase: Phase, at: Nanos) {
         self.health.phase(phase, at);
+        if let Some(on_phase) = &self.on_phase {
+            on_phase(phase);
+        }
         self.send(FollowMessage::Phase(phase, at));
     }
 
@@ -100,7 +131,7 @@ impl Observer for Follower {
     }
 
     fn wants_seconds(&self) -> bool {
-        self.messages.is_some()
+        self.has_sinks
     }
 
     fn second(&self, second: WorkerSecond) {
@@ -112,36 +143,59 @@ impl Observer for Follower {
 struct FollowThread {
     rows: Rows,
     sinks: Vec<Box<dyn Sink>>,
+    server: Option<ServerSeries>,
 }
 
 impl FollowThread {
-    fn until_the_end(mut self, messages: &Receiver<FollowMessage>) -> Vec<io::Error> {
+    fn until_the_end(mut self, messages: &Receiver<FollowMessage>) -> FollowResult {
         // Writing and drawing can wait, sending cannot: on a shared core this thread runs last.
         process::run_thread_last();
         let mut gather = PendingSeconds::new(self.rows.workers());
         let ticks = self.sinks.iter().any(|sink| sink.wants_ticks());
         loop {
-            let message = match ticks {
-                true => messages.recv_timeout(TICK),
-                false => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            let message = match self.wait(ticks) {
+                Some(wait) => messages.recv_timeout(wait),
+                None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match message {
-                Ok(FollowMessage::Phase(phase, at)) => self.rows.phase(phase, at),
+                Ok(FollowMessage::Phase(phase, at)) => self.phase(phase, at),
                 Ok(FollowMessage::Second(second)) => gather.add(second),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            // Before the rows of the second that has just ended.
+            self.server.iter_mut().for_each(|server| server.sample_if_due(KernelClock.now()));
             self.hand_over(gather.whole());
             let rows = &self.rows;
             self.sinks.iter_mut().filter(|sink| sink.wants_ticks()).for_each(|sink| sink.tick(rows));
         }
         self.hand_over(gather.rest());
-        self.sinks.into_iter().flat_map(Sink::end).collect()
+        let errors = self.sinks.into_iter().flat_map(Sink::end).collect();
+        (errors, self.server.map_or_else(Vec::new, ServerSeries::into_samples))
+    }
+
+    /// How long to wait for the next message; `None` if there is no limit.
+    fn wait(&self, ticks: bool) -> Option<Duration> {
+        let due = self.server.as_ref().map(ServerSeries::due).filter(|due| *due != Nanos::NEVER);
+        let until_due = due.map(|due| Duration::from(due.since(KernelClock.now())));
+        ticks.then_some(TICK).into_iter().chain(until_due).min()
+    }
+
+    fn phase(&mut self, phase: Phase, at: Nanos) {
+        self.rows.phase(phase, at);
+        match (&mut self.server, phase) {
+            (Some(server), Phase::Connect) => server.started(at),
+            (Some(server), Phase::Warmup) => server.warmed_from(at),
+            _ => {}
+        }
     }
 
     fn hand_over(&mut self, seconds: Vec<WorkerSecond>) {
         for second in seconds {
-            let row = self.rows.row(&second);
+            let mut row = self.rows.row(&second);
+            if let Some(server) = &self.server {
+                server.fill(&mut row, second.start, second.end);
+            }
             let rows = &self.rows;
             self.sinks.iter_mut().for_each(|sink| sink.second(&row, &second, rows));
         }

@@ -157,7 +157,7 @@ prop_compose! {
         (
             Loop { kind, connections, connection_plan: rest.map(|_| ConnectionPlan::Ramp { from: depth, to: connections }), depth, batch: open, requests, offered_per_s: rate, sessions_offered_per_s: rate, shape: load_shape, arrivals, requests_per_connection: rest.map(|_| connections), without_keep_alive: open, think: rest },
             Connections {
-                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, ended_after_cancels: closed, listen_overflows: None, cookies_dropped: closed,
+                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, ended_after_cancels: closed, listen_overflows: None, tcp: Some(paceline_record::TcpCounts { connections: closed, retransmits: 1, out_of_order: 2 }), cookies_dropped: closed,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
                 service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }), by_address: Vec::new(),
             },
@@ -213,7 +213,9 @@ prop_compose! {
             loop_, pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false, not_ok_share_allowed: Some(n),
-            connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: Some(n), rss_bytes: ns, cores: vec![1], run_delay_s: Some(n), most_delayed_thread_share: Some(n), throttling: None }), behind_server: Vec::new(),
+            connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: Some(n), rss_bytes: ns, rss_bytes_before: Some(ns), rss_bytes_peak: None, cores: vec![1], run_delay_s: Some(n), most_delayed_thread_share: Some(n), major_faults: Some(ns), memory: None, throttling: None }), behind_server: Vec::new(),
+            kernel: Some(paceline_record::KernelCounts { syn_retransmits: ns, ..Default::default() }),
+            server_samples: vec![paceline_record::ServerSample { at_ns: ns, cpu_s: n, rss_bytes: ns, processes: 1, threads: 2 }], profile: None, profile_failure: Some(text.clone()),
             total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, bad_bodies, expect_continue: None,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             loaders: vec![paceline_record::Loader { host: "local".to_owned(), share: Some(ns), ..paceline_record::Loader::default() }],

@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 /// Points of a percentile curve for each halving of the distance to 100 %.
 const STEPS_PER_HALF: u32 = 5;
 /// The report as a terminal of this width shows it.
-const AS_TEXT: RunTextOptions =
-    RunTextOptions { colour: false, width: 100, percentiles: false, time_unit: None };
+const AS_TEXT: RunTextOptions = RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
 /// Characters of a server's log that are shown: its end.
 const LOG_TAIL: usize = 16_000;
 
@@ -101,7 +100,7 @@ impl RunPage {
             id: trial.id.clone(),
             command: trial.run.as_ref().map_or_else(|| shell_line(&trial.generator_argv), run_command),
             started_at: trial.started_at.clone(),
-            usage_points: series::usage(&trial.samples),
+            usage_points: series::usage_of_trial(&trial.samples),
             trial: Some(shown),
             ..Self::new(trial.run.as_ref(), of_run.chain(trial.verdicts.clone()).collect())
         }
@@ -113,6 +112,7 @@ impl RunPage {
             id: run.id.clone(),
             command: run_command(run),
             started_at: run.started_at.clone(),
+            usage_points: series::usage(&run.server_samples),
             ..Self::new(Some(run), run.verdicts.clone())
         }
     }
@@ -152,7 +152,8 @@ impl Measured {
 /// The record without the parts that pages show in another form: intervals, histograms, and the job, which is in the
 /// command.
 fn shown(run: &Run) -> Run {
-    let mut shown = Run { intervals: Vec::new(), job: None, ..run.clone() };
+    let mut shown = Run { intervals: Vec::new(), server_samples: Vec::new(), job: None, ..run.clone() };
+    shown.profile.iter_mut().for_each(|profile| profile.calls.clear());
     let segments = shown.by_segment.iter_mut().flatten().map(|segment| &mut segment.block);
     let requests = shown.by_request.iter_mut().flatten().map(|part| &mut part.block);
     for block in std::iter::once(&mut shown.total).chain(segments).chain(requests) {

@@ -3,7 +3,7 @@
 //! Made for the page of a run and for its CSV. Long runs are joined to a bounded number of stretches.
 
 use paceline_judge::{VerdictName, judged_times};
-use paceline_record::{Interval, LoopKind, Phase, Run, Sample, Times};
+use paceline_record::{Interval, LoopKind, Phase, Run, Sample, ServerSample, Times};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -148,18 +148,29 @@ fn joined(seconds: Vec<Stretch>) -> Vec<Stretch> {
     seconds.chunks(each).filter_map(join).collect()
 }
 
+/// CPU and memory between the samples of a trial.
+pub fn usage_of_trial(samples: &[Sample]) -> Vec<UsagePoint> {
+    let sample = |sample: &Sample| ServerSample {
+        at_ns: sample.at_ns,
+        cpu_s: sample.cpu_s,
+        rss_bytes: sample.rss_bytes,
+        processes: sample.processes,
+        threads: sample.threads,
+    };
+    usage(&samples.iter().map(sample).collect::<Vec<_>>())
+}
+
 /// CPU and memory between samples that are at least 80 ms apart: the kernel counts CPU in ticks of 10 ms.
-pub fn usage(samples: &[Sample]) -> Vec<UsagePoint> {
+pub fn usage(samples: &[ServerSample]) -> Vec<UsagePoint> {
     let mut usages = Vec::new();
     let Some(mut before) = samples.first() else { return usages };
     let least_ns = (samples.last().map_or(0, |last| last.at_ns) / SECONDS as u64).max(80_000_000);
     for sample in samples {
         let over_ns = sample.at_ns.saturating_sub(before.at_ns);
         if over_ns >= least_ns {
-            let busy = (sample.cpu_s - before.cpu_s).max(0.0) / (over_ns as f64 / 1e9);
             usages.push(UsagePoint {
                 at_s: (before.at_ns + over_ns / 2) as f64 / 1e9,
-                cores_busy: (busy * 1e3).round() / 1e3,
+                cores_busy: (sample.cores_used_since(before) * 1e3).round() / 1e3,
                 rss_bytes: sample.rss_bytes,
             });
             before = sample;
@@ -179,16 +190,12 @@ mod tests {
 
     #[test]
     fn cpu_is_taken_between_samples() {
-        let sample = |at_ms: u64, cpu_s: f64| Sample {
+        let sample = |at_ms: u64, cpu_s: f64| ServerSample {
             at_ns: at_ms * 1_000_000,
-            phase: Phase::Window,
             cpu_s,
             rss_bytes: at_ms,
             processes: 1,
             threads: 1,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            run_delay_s: 0.0,
         };
         let usages = usage(&[sample(0, 1.0), sample(10, 1.5), sample(100, 1.1), sample(300, 1.4)]);
         assert_eq!(usages.len(), 2);

@@ -35,7 +35,7 @@ fn every_time_is_in_every_format() {
     let documents = std::fs::read_to_string(root().join("docs/reference/metrics.md")).unwrap();
     for kind in [LoopKind::Open, LoopKind::Closed] {
         let run = run(kind);
-        let options = RunTextOptions { colour: false, width: 200, percentiles: false, time_unit: None };
+        let options = RunTextOptions { colour: false, width: 200, full: false, time_unit: None };
         let text = run_text(&run, options).to_string();
         let markdown = run_markdown(&run, None).to_string();
         let csv = run_csv(&run).to_string();

@@ -7,6 +7,7 @@ use super::listener::ListeningProcesses;
 use crate::commands::run::duration;
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, Objective};
 use paceline_host::{Interrupt, system};
+use paceline_record::Run;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -125,6 +126,32 @@ impl ChildLoad {
         self.objective = objective;
     }
 
+    /// Runs a load with more flags. Returns the record, and the name of its file.
+    pub(super) fn record(
+        &mut self,
+        request: &LoadRequest,
+        more: &[String],
+    ) -> Result<(Run, String), LoadError> {
+        self.runs += 1;
+        let record = self.records.join(format!("{}{:03}.json", self.prefix, self.runs));
+        let record_name = record.to_string_lossy().into_owned();
+        let mut arguments = self.arguments(request, &record_name);
+        arguments.extend_from_slice(more);
+        let listener = ListeningProcesses::of_url(&self.url);
+        let output = run_beside(arguments, listener.as_ref().map_or(&[], |listener| &listener.cores))?;
+        check(&output, self.interrupt)?;
+        let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
+        let json = paceline_files::read_text(&record, MAX_RECORD_BYTES)
+            .map_err(|error| failed(error.to_string()))?;
+        let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
+        Ok((run, record_name))
+    }
+
+    /// The URL of the target.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
     fn arguments(&self, request: &LoadRequest, record: &str) -> Vec<String> {
         let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
         let mut arguments: Vec<String> = ["run", &self.url, "--format", "json", "--output", record]
@@ -157,19 +184,10 @@ impl ChildLoad {
 
 impl LoadRunner for ChildLoad {
     fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
-        self.runs += 1;
-        let record = self.records.join(format!("{}{:03}.json", self.prefix, self.runs));
-        let record_name = record.to_string_lossy().into_owned();
-        let arguments = self.arguments(request, &record_name);
         let listener = ListeningProcesses::of_url(&self.url);
         let before = listener.as_ref().map(ListeningProcesses::memory);
-        let output = run_beside(arguments, listener.as_ref().map_or(&[], |listener| &listener.cores))?;
+        let (run, record_name) = self.record(request, &[])?;
         let after = listener.as_ref().map(ListeningProcesses::memory);
-        check(&output, self.interrupt)?;
-        let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
-        let json = paceline_files::read_text(&record, MAX_RECORD_BYTES)
-            .map_err(|error| failed(error.to_string()))?;
-        let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
         let mut result = LoadResult::from_run(&run);
         if let (Some(server), Some(before), Some(after)) = (&mut result.server, before, after) {
             server.memory_limit_bytes = before.limit_bytes;

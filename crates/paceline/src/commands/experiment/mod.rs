@@ -1,4 +1,4 @@
-//! The commands that need several runs: `capacity`, `compare` and `gate`.
+//! The commands that need several runs: `capacity`, `compare`, `gate` and `why`.
 //!
 //! The `experiment` crate makes the decisions. The modules have the flags, the load (`paceline run` as a child process,
 //! so that each run can be repeated by hand), the servers (`paceline lab serve`) and the output.
@@ -13,6 +13,7 @@ mod listener;
 mod output;
 mod revision_gate;
 mod server;
+pub mod why;
 
 use crate::exit::{Complaint, Status};
 use child::{ChildLoad, LoadFlags};

@@ -16,6 +16,7 @@ mod har;
 mod loaders;
 mod output_flags;
 mod process;
+mod profile;
 mod requests;
 mod screen;
 mod seconds;
@@ -43,7 +44,6 @@ use paceline_record::Run;
 use paceline_report::LiveMetrics;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
 use paceline_web::Library;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Runs the command.
@@ -79,6 +79,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
+    let profiled = outputs.profile.as_ref().map(|_| job.clone());
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
     // The lab follows the events and watches the server itself.
     if !arguments.target.pid.is_empty() || outputs.events.is_none() {
@@ -89,7 +90,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         return debug::run(&prepared);
     }
     output_flags::keep_inputs(&inputs, &outputs.outputs())?;
-    for path in outputs.files().chain(outputs.hgrms().map(PathBuf::as_path)) {
+    for path in outputs.written_at_the_end() {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
     let mut sinks = sinks(outputs)?;
@@ -98,11 +99,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     sinks.extend(dashboards.map(|dashboards| Box::new(dashboards) as Box<dyn Sink>));
     let view = outputs.view.then(|| LiveServer::start(what, None, Library::empty())).transpose()?;
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
-    let watching = RunObservers { events, sinks };
+    let watching = RunObservers { events, sinks, on_phase: None };
     let stop = process::listen()?;
     let proxy = prepared.settings.job.proxy.clone();
     let carried_out = prepared.carry_out(argv(&arguments), watching, stop);
-    let (run, unwritten) = carried_out.map_err(|error| explain_through(error, proxy.as_ref()))?;
+    let (mut run, unwritten) = carried_out.map_err(|error| explain_through(error, proxy.as_ref()))?;
+    if let Some(job) = profiled.filter(|_| !run.stopped) {
+        profile::add_profile(&mut run, job, &arguments.target.pid, stop);
+    }
     write_results::write_results(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
     if let Some(view) = view {
         view.show(&run);

@@ -50,9 +50,9 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, value_enum, value_name = "UNIT", help_heading = "Output")]
     pub time_unit: Option<TimeUnitFlag>,
 
-    /// Print the whole spectrum of percentiles
-    #[arg(hide_short_help = true, long, help_heading = "Output")]
-    pub percentiles: bool,
+    /// Print all figures
+    #[arg(hide_short_help = true, long, visible_alias = "percentiles", help_heading = "Output")]
+    pub full: bool,
 
     /// No live view on standard error during the run
     #[arg(short = 'q', long, alias = "quiet", overrides_with = "no_live", help_heading = "Output")]
@@ -81,8 +81,11 @@ pub struct OutputFlags {
     #[command(flatten)]
     pub dashboards: DashboardFlags,
 
-    /// Write times for HdrHistogram's tools: FILE.hlog, a log with a histogram for each second, or FILE.hgrm, the
-    /// percentile distribution
+    /// Then profile a local server with perf: flame graph (profile.svg)
+    #[arg(hide_short_help = true, long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "profile.svg", conflicts_with_all = ["loaders", "on"], help_heading = "Output")]
+    pub profile: Option<PathBuf>,
+
+    /// Write times for HdrHistogram's tools: FILE.hlog, a histogram for each second, or FILE.hgrm, percentiles
     #[arg(hide_short_help = true, long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Vec<PathBuf>,
 }
@@ -131,11 +134,21 @@ impl OutputFlags {
         self.hdr.iter().filter(|path| has_ending(path, "hgrm"))
     }
 
+    /// The files that are written when the run is over.
+    pub fn written_at_the_end(&self) -> impl Iterator<Item = &Path> {
+        let others = self.hgrms().chain(&self.profile);
+        self.files().chain(others.map(PathBuf::as_path))
+    }
+
     /// Every named output file, results first.
     pub fn outputs(&self) -> Vec<OutputFile<'_>> {
         let results = self.files().map(|path| ("--output", Some(path)));
-        let seconds = [("--csv", self.csv.as_deref()), ("--ndjson", self.ndjson.as_deref())];
-        let flagged = results.chain(seconds);
+        let others = [
+            ("--csv", self.csv.as_deref()),
+            ("--ndjson", self.ndjson.as_deref()),
+            ("--profile", self.profile.as_deref()),
+        ];
+        let flagged = results.chain(others);
         let ours = flagged.filter_map(|(flag, path)| Some(OutputFile { flag, path: path? }));
         ours.chain(self.hdr.iter().map(|path| OutputFile { flag: "--hdr", path })).collect()
     }

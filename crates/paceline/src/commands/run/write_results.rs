@@ -8,7 +8,7 @@ use crate::commands::format::Format;
 use crate::exit::{Complaint, print};
 use paceline_escape::{JsonText, Printable, TerminalText};
 use paceline_record::Run;
-use paceline_report::{RunTextOptions, run_csv, run_hgrm, run_markdown, run_svg, run_text};
+use paceline_report::{RunTextOptions, flame_graph, run_csv, run_hgrm, run_markdown, run_svg, run_text};
 use paceline_web::{SingleFilePages, single_file};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -26,6 +26,9 @@ pub fn write_results(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Err
     }
     for path in flags.hgrms() {
         failed.extend(crate::file::write_whole(path, run_hgrm(run).as_bytes()).err());
+    }
+    if let (Some(path), Some(picture)) = (&flags.profile, flame_graph(run)) {
+        failed.extend(write_file(path, &picture).err());
     }
     let mut failed = failed.into_iter();
     let Some(first) = failed.next() else { return Ok(()) };
@@ -61,7 +64,7 @@ fn text(run: &Run, flags: &OutputFlags, format: Format, is_shown: bool) -> anyho
             RunTextOptions {
                 colour: is_shown && !flags.no_color && crate::terminal::wants_colour(),
                 width: crate::terminal::width_for_text(is_shown),
-                percentiles: flags.percentiles,
+                full: flags.full,
                 time_unit: flags.time_unit.map(TimeUnitFlag::unit),
             },
         )
@@ -84,10 +87,15 @@ fn remove_histograms(value: &mut serde_json::Value) {
 
 /// Writes to a file; if that fails, to standard output.
 fn write(path: &Path, text: &Printable) -> anyhow::Result<()> {
-    if let Err(error) = crate::file::write_whole(path, text.as_bytes()) {
+    if let Err(error) = write_file(path, text) {
         print(text.clone())?;
         return Err(error);
     }
+    Ok(())
+}
+
+fn write_file(path: &Path, text: &Printable) -> anyhow::Result<()> {
+    crate::file::write_whole(path, text.as_bytes())?;
     if std::io::stderr().is_terminal() {
         crate::exit::say(&format!("wrote {}", path.display()));
     }

@@ -1,0 +1,178 @@
+//! Why a server is not faster: the limit that a closed loop finds, where the time of a request goes at half of that rate,
+//! and what to try next.
+//!
+//! Everything follows from the records of two runs, of which the first has a profile. The time of a request is divided
+//! into CPU time, which is measured, and the rest, in which the server waited.
+
+use crate::limit::limit_of;
+use crate::request_time::RequestTime;
+use crate::why_steps::{NextStep, next_steps};
+use crate::{LoadResult, TimeSummary};
+use paceline_judge::{judged_times, unusable_because};
+use paceline_record::{CodeKind, Limit, Profile, Run, Verdict};
+use paceline_stats::ratio;
+use serde::Serialize;
+
+/// Costs that are shown.
+const COSTS: usize = 3;
+/// A cost below this share of the time of a request is not worth a line.
+const MIN_COST_SHARE: f64 = 0.01;
+
+/// The answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Why {
+    /// The URL.
+    pub url: String,
+    /// What limited the closed loop, with its evidence.
+    pub limit: Limit,
+    /// The closed loop.
+    pub closed: WhyLoad,
+    /// The open loop at half of its rate; none if that could not be measured.
+    pub half: Option<WhyLoad>,
+    /// The largest costs of a request, from the open loop, or from the closed loop without one; the largest first.
+    pub costs: Vec<RequestCost>,
+    /// What to try next, the most promising first.
+    pub next: Vec<NextStep>,
+    /// The verdicts on both loads, each once.
+    pub verdicts: Vec<Verdict>,
+    /// The profile of the server under the closed loop, without its tree of calls.
+    pub profile: Option<Profile>,
+    /// Why there is no profile.
+    pub profile_failure: Option<String>,
+    /// The file of the flame graph.
+    pub flame_graph: Option<String>,
+    /// The files of the records.
+    pub records: Vec<String>,
+}
+
+/// One of the loads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhyLoad {
+    /// Connections.
+    pub connections: u32,
+    /// The offered rate; none in a closed loop.
+    pub offered_per_s: Option<f64>,
+    /// Valid responses per second.
+    pub achieved_per_s: f64,
+    /// Response times, in a closed loop service times.
+    pub time_ns: Option<TimeSummary>,
+    /// CPU time of the server for each request, in nanoseconds.
+    pub server_cpu_ns_per_request: Option<f64>,
+}
+
+/// A part of the time of a request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestCost {
+    /// What the time is spent on.
+    pub what: String,
+    /// Time for each request, in nanoseconds.
+    pub ns_per_request: f64,
+    /// The same as a share of the mean time of a request, 0 to 1; above 1 if several threads work on one.
+    pub share: f64,
+    /// The figures that show it.
+    pub evidence: String,
+}
+
+/// Explains what limits a server from a closed loop with a profile and an open loop at half of its rate.
+pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
+    let limit = limit_of(&LoadResult::from_run(closed));
+    // An open loop that the server did not keep up with has the times of a queue.
+    let half = half.filter(|run| unusable_because(&run.verdicts).is_none());
+    let costs = costs(half.unwrap_or(closed), closed.profile.as_ref());
+    let mut verdicts: Vec<Verdict> = closed.verdicts.clone();
+    for verdict in half.iter().flat_map(|run| &run.verdicts) {
+        if !verdicts.iter().any(|known| known.name == verdict.name) {
+            verdicts.push(verdict.clone());
+        }
+    }
+    Why {
+        url: url.to_owned(),
+        next: next_steps(url, &limit, closed, half, &verdicts),
+        limit,
+        closed: WhyLoad::from_run(closed),
+        half: half.map(WhyLoad::from_run),
+        costs,
+        verdicts,
+        profile: closed.profile.clone().map(|profile| Profile { calls: Vec::new(), ..profile }),
+        profile_failure: closed.profile_failure.clone(),
+        flame_graph: None,
+        records: Vec::new(),
+    }
+}
+
+impl WhyLoad {
+    fn from_run(run: &Run) -> Self {
+        Self {
+            connections: run.loop_.connections,
+            offered_per_s: run.rate_per_s.offered,
+            achieved_per_s: run.rate_per_s.achieved,
+            time_ns: judged_times(&run.total, run.loop_.kind).map(TimeSummary::from_times),
+            server_cpu_ns_per_request: run.server.as_ref().map(|server| server.cpu_ns_per_request),
+        }
+    }
+}
+
+/// The largest costs of a request.
+fn costs(run: &Run, profile: Option<&Profile>) -> Vec<RequestCost> {
+    let time = RequestTime::of_run(run);
+    let mut costs: Vec<(String, f64, String)> = Vec::new();
+    if let Some((server, cpu_ns)) = run.server.as_ref().zip(time.cpu_ns) {
+        match profile.and_then(|profile| profile.kernel_share.map(|kernel| (profile, kernel))) {
+            Some((profile, kernel)) => {
+                let user = (1.0 - kernel) * cpu_ns;
+                costs.push((format!("code of {}", server.name), user, top_functions(profile, false)));
+                let of_kernel = format!("the kernel, for {}", server.name);
+                costs.push((of_kernel, kernel * cpu_ns, top_functions(profile, true)));
+            }
+            None => {
+                let evidence = "CPU time of its processes over the window".to_owned();
+                costs.push((format!("CPU time of {}", server.name), cpu_ns, evidence));
+            }
+        }
+        costs.push((
+            "waiting for a core".to_owned(),
+            time.run_delay_ns,
+            "its threads were runnable and not on a core".to_owned(),
+        ));
+        let share = 100.0 * ratio(time.waiting_ns, time.mean_ns);
+        costs.push((
+            "waiting for something else".to_owned(),
+            time.waiting_ns,
+            format!("{share:.0} % of the time of a request is no CPU time: locks, timers, disks, other services, or its turn on a busy thread"),
+        ));
+    }
+    for server in &run.behind_server {
+        let evidence = format!("CPU time of process {}, to which the server has connections", server.pid);
+        costs.push((format!("{} behind it", server.name), server.cpu_ns_per_request, evidence));
+    }
+    costs.push((
+        "waiting before the request was sent".to_owned(),
+        time.before_ns,
+        "no free connection, or lag of the generator".to_owned(),
+    ));
+    costs.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let shown = costs.into_iter().filter(|(_, ns, _)| *ns > MIN_COST_SHARE * time.mean_ns).take(COSTS);
+    let cost = |(what, ns_per_request, evidence): (String, f64, String)| RequestCost {
+        what,
+        ns_per_request,
+        share: ratio(ns_per_request, time.mean_ns),
+        evidence,
+    };
+    shown.map(cost).collect()
+}
+
+/// The functions with the most samples of their own, in the kernel or not.
+fn top_functions(profile: &Profile, is_kernel: bool) -> String {
+    let wanted = if is_kernel { CodeKind::Kernel } else { CodeKind::User };
+    let functions = profile.functions.iter().filter(|function| function.code == wanted).take(3);
+    let shown: Vec<String> = functions
+        .map(|function| {
+            let name: String = function.name.chars().take(48).collect();
+            format!("{name} {:.0} %", 100.0 * function.own_share)
+        })
+        .collect();
+    match shown.is_empty() {
+        true => "no function stands out in the profile".to_owned(),
+        false => format!("of all CPU time: {}", shown.join(", ")),
+    }
+}

@@ -1,0 +1,391 @@
+//! What to try next, from the limit, the waiting of requests at two rates, the functions of the profile and the verdicts.
+//!
+//! A step names the finding that suggests it and, where there is one, a command that does it or shows more.
+
+use crate::request_time::RequestTime;
+use paceline_judge::VerdictName;
+use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
+use serde::Serialize;
+
+/// Steps that are shown.
+const STEPS: usize = 4;
+/// A kind of function is named from this share of the CPU time on.
+const MIN_KIND_SHARE: f64 = 0.1;
+/// A wait for each request below this, in nanoseconds, is the cost of waking threads and of the network.
+const MIN_WAIT_NS: f64 = 500_000.0;
+/// Factor between the waits at two rates that differ.
+const DIFFERS: f64 = 2.0;
+
+/// Verdicts that do not say why: too few requests, a rate that is not steady, a generator without a core, and the limit
+/// itself.
+const SAY_NOT_WHY: [VerdictName; 7] = [
+    VerdictName::GeneratorDescheduled,
+    VerdictName::NothingScheduled,
+    VerdictName::FewSamples,
+    VerdictName::TooShort,
+    VerdictName::Unsteady,
+    VerdictName::StillWarming,
+    VerdictName::ServerBusy,
+];
+/// Notes that name a cause.
+const CAUSES: [VerdictName; 6] = [
+    VerdictName::ServerThrottled,
+    VerdictName::ListenOverflows,
+    VerdictName::SynRetransmits,
+    VerdictName::DelayedAck,
+    VerdictName::MajorFaults,
+    VerdictName::KeepAliveRefused,
+];
+
+/// A kind of work that functions with these words in their names do.
+struct WorkKind {
+    name: &'static str,
+    words: &'static [&'static str],
+    advice: &'static str,
+}
+
+/// Kinds that a profile can show, with the names that kernels, C libraries and runtimes use.
+const KINDS: [WorkKind; 5] = [
+    WorkKind {
+        name: "locks",
+        words: &[
+            "futex",
+            "spin_lock_slowpath",
+            "mutex_lock",
+            "lll_lock",
+            "osq_lock",
+            "rwsem_down",
+            "runtime.lock2",
+            "(*Mutex)",
+            "RawMutex",
+        ],
+        advice: "Threads compete for a lock: hold it for a shorter time, or divide what it protects.",
+    },
+    WorkKind {
+        name: "garbage collection",
+        words: &[
+            "gcBgMarkWorker",
+            "gcDrain",
+            "scanobject",
+            "Scavenge",
+            "MarkCompact",
+            "gc_collect",
+            "_PyGC",
+            "deduce_unreachable",
+            "G1ParTask",
+            "G1YoungGC",
+            "zend_gc",
+            "gc_sweep",
+            "rb_gc",
+        ],
+        advice: "Allocate less for each request, or give the runtime a larger heap.",
+    },
+    WorkKind {
+        name: "memory allocation",
+        words: &[
+            "malloc",
+            "_int_free",
+            "operator new",
+            "mallocgc",
+            "do_anonymous_page",
+            "clear_page",
+            "exc_page_fault",
+        ],
+        advice: "Reuse buffers between requests, or use another allocator.",
+    },
+    WorkKind {
+        name: "writing files",
+        words: &[
+            "vfs_fsync",
+            "ext4_file_write",
+            "xfs_file_write",
+            "generic_perform_write",
+            "btrfs_file_write",
+        ],
+        advice: "Write logs in another thread or in larger pieces, or log less.",
+    },
+    WorkKind {
+        name: "opening connections",
+        words: &["tcp_v4_syn_recv_sock", "inet_csk_accept", "tcp_v6_syn_recv_sock", "inet_stream_connect"],
+        advice: "Keep connections open, between client and server and to the services behind it.",
+    },
+];
+
+/// Something to try.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NextStep {
+    /// What to do.
+    pub what: String,
+    /// A command that does it, or that shows more.
+    pub command: Option<String>,
+    /// The finding that suggests it.
+    pub because: String,
+}
+
+/// The steps, the most promising first.
+pub(crate) fn next_steps(
+    url: &str,
+    limit: &Limit,
+    closed: &Run,
+    half: Option<&Run>,
+    verdicts: &[Verdict],
+) -> Vec<NextStep> {
+    let mut steps: Vec<NextStep> = from_verdicts(verdicts).collect();
+    steps.extend(from_waiting(url, closed, half));
+    steps.extend(from_limit(url, limit, closed));
+    steps.extend(closed.profile.iter().flat_map(from_profile));
+    steps.extend(from_failure(closed));
+    let mut distinct: Vec<NextStep> = Vec::new();
+    for step in steps {
+        if !distinct.iter().any(|known| known.what == step.what) {
+            distinct.push(step);
+        }
+    }
+    distinct.truncate(STEPS);
+    distinct
+}
+
+/// What the verdicts advise about the server, the machine and the load, the most severe first. What the closed loop at its
+/// limit says about the generator is the limit.
+fn from_verdicts(verdicts: &[Verdict]) -> impl Iterator<Item = NextStep> + '_ {
+    let says_why = |verdict: &&Verdict| !is_one_of(verdict, &SAY_NOT_WHY);
+    let mut known: Vec<&Verdict> =
+        verdicts.iter().filter(|verdict| verdict.blame != Blame::Generator).filter(says_why).collect();
+    known.sort_by_key(|verdict| std::cmp::Reverse((verdict.severity, is_cause(verdict))));
+    known.into_iter().map(|verdict| NextStep {
+        what: verdict.remedy.clone(),
+        command: Some(format!("paceline explain {}", verdict.name)),
+        because: VerdictName::parse(&verdict.name)
+            .map_or(verdict.name.clone(), |name| name.doc().title.to_owned()),
+    })
+}
+
+/// Whether it names a cause: a caution, or one of the notes that do.
+fn is_cause(verdict: &Verdict) -> bool {
+    verdict.severity > Severity::Note || is_one_of(verdict, &CAUSES)
+}
+
+fn is_one_of(verdict: &Verdict, names: &[VerdictName]) -> bool {
+    VerdictName::parse(&verdict.name).is_some_and(|name| names.contains(&name))
+}
+
+/// What the waiting of requests suggests, at the limit and at half of its rate.
+fn from_waiting(url: &str, closed: &Run, half: Option<&Run>) -> Option<NextStep> {
+    let half = half?;
+    let [full, light] = [closed, half].map(RequestTime::of_run);
+    let milliseconds = |ns: f64| format!("{:.2} ms", ns / 1e6);
+    if light.waiting_ns < MIN_WAIT_NS || !light.is_mostly_waiting() {
+        return None;
+    }
+    let because = format!(
+        "each request waits {} at half of the rate and {} at the limit, while the server uses {} of CPU for it",
+        milliseconds(light.waiting_ns),
+        milliseconds(full.waiting_ns),
+        milliseconds(light.cpu_ns.unwrap_or_default())
+    );
+    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
+    let trace = format!("strace -f -c -w -p {pid}");
+    Some(match (full.waiting_ns > DIFFERS * light.waiting_ns, closed.behind_server.is_empty()) {
+        (true, _) => NextStep {
+            what: "The wait grows with the load: look for a lock, a pool (threads, database connections) or a single consumer; a larger pool moves the limit.".to_owned(),
+            command: Some(format!("paceline run {url} -c {}", closed.loop_.connections.saturating_mul(4))),
+            because,
+        },
+        (false, true) => NextStep {
+            what: "The wait is there without load, too: look for a sleep or timer, a write to a disk, a name lookup, or a call to another machine for each request.".to_owned(),
+            command: Some(trace),
+            because,
+        },
+        (false, false) => NextStep {
+            what: format!(
+                "The wait is there without load, too: count the calls to {} for each request, and make fewer of them or several at a time.",
+                names_behind(closed)
+            ),
+            command: Some(trace),
+            because,
+        },
+    })
+}
+
+fn names_behind(run: &Run) -> String {
+    let names: Vec<&str> = run.behind_server.iter().map(|server| server.name.as_str()).collect();
+    names.join(" and ")
+}
+
+/// What the limit of the closed loop suggests.
+fn from_limit(url: &str, limit: &Limit, closed: &Run) -> Option<NextStep> {
+    let connections = closed.loop_.connections;
+    let half = (closed.rate_per_s.achieved / 2.0).max(1.0);
+    let (what, command) = match limit.kind {
+        LimitKind::ServerCpu => (
+            "Reduce the CPU time of the largest functions, or give the server more cores; then profile it again at the same rate.".to_owned(),
+            format!("paceline run {url} -c {connections} -r {half:.0} --profile=after.svg"),
+        ),
+        LimitKind::ServerThread => (
+            "One thread does most of the work while other cores are free: start more processes or threads of the server, and measure again.".to_owned(),
+            format!("paceline run {url} -c {connections}"),
+        ),
+        LimitKind::Generator => (
+            "Paceline was the limit, not the server: give it more threads.".to_owned(),
+            format!("paceline why {url} -c {connections} -t {}", closed.generator.threads.saturating_add(1)),
+        ),
+        LimitKind::Neighbours => (
+            "Other processes take the server's cores: stop them, or pin the server to cores of its own.".to_owned(),
+            "top -H".to_owned(),
+        ),
+        LimitKind::Errors => (
+            "Requests fail: look at a response and at the server's log first.".to_owned(),
+            format!("paceline run {url} --debug"),
+        ),
+        LimitKind::Memory => (
+            "Give the server more memory or a smaller heap, and watch its memory over a longer time.".to_owned(),
+            format!("paceline run {url} -c {connections} -d 300s --full"),
+        ),
+        LimitKind::Waiting | LimitKind::Connections => (
+            "Try more connections: if the rate rises, there were too few; if only the times rise, the server waits for something else than a core.".to_owned(),
+            format!("paceline run {url} -c {}", connections.saturating_mul(4)),
+        ),
+        LimitKind::Unknown => (
+            "Run this on the server's machine, as root or the server's user, or name its process: only there its CPU time is known.".to_owned(),
+            format!("paceline why {url} -- --pid PID"),
+        ),
+        LimitKind::Balancer | LimitKind::Database | LimitKind::Network | LimitKind::OfferedRate => return None,
+    };
+    Some(NextStep { what, command: Some(command), because: limit_words(limit) })
+}
+
+/// `server CPU: 1.98 of 2 cores busy`.
+pub(crate) fn limit_words(limit: &Limit) -> String {
+    format!("{}: {}", limit.kind.words(), limit.evidence)
+}
+
+/// What kinds of functions suggest, the largest share first.
+fn from_profile(profile: &Profile) -> Vec<NextStep> {
+    let mut shares: Vec<(f64, &WorkKind)> =
+        KINDS.iter().map(|kind| (share_of(profile, kind), kind)).collect();
+    shares.retain(|(share, _)| *share >= MIN_KIND_SHARE);
+    shares.sort_by(|one, other| other.0.total_cmp(&one.0));
+    shares
+        .into_iter()
+        .map(|(share, kind)| NextStep {
+            what: kind.advice.to_owned(),
+            command: None,
+            because: format!("{:.0} % of the CPU time is {} (profile)", 100.0 * share, kind.name),
+        })
+        .collect()
+}
+
+/// Share of the samples below a function of a kind. A function that is called by another of the kind is not counted again.
+fn share_of(profile: &Profile, kind: &WorkKind) -> f64 {
+    let mut samples = 0;
+    let mut inside: Option<u32> = None;
+    for call in &profile.calls {
+        inside = inside.filter(|depth| call.depth > *depth);
+        if inside.is_none() && kind.words.iter().any(|word| call.name.contains(word)) {
+            samples += call.samples;
+            inside = Some(call.depth);
+        }
+    }
+    paceline_stats::ratio(samples as f64, profile.samples as f64)
+}
+
+/// What is missing for a profile.
+fn from_failure(closed: &Run) -> Option<NextStep> {
+    let failure = closed.profile_failure.as_ref()?;
+    Some(NextStep {
+        what: "Make a profile possible: it names the functions that use the CPU.".to_owned(),
+        command: None,
+        because: format!("no profile: {failure}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::{CodeKind, LoopKind, ProfiledCall, ServerUse, fixture};
+
+    /// A run whose mean time and CPU time for each request are these, in milliseconds.
+    fn run(kind: LoopKind, mean_ms: f64, cpu_ms: f64) -> Run {
+        let mut run = fixture::run(0);
+        run.loop_.kind = kind;
+        run.total.generator_lag_ns = None;
+        for times in [&mut run.total.response_time_ns, &mut run.total.service_time_ns].into_iter().flatten() {
+            times.mean = mean_ms * 1e6;
+        }
+        let cpu_ns_per_request = cpu_ms * 1e6;
+        run.server = Some(ServerUse { cpu_ns_per_request, ..fixture::server_use(2, 1.0) });
+        run
+    }
+
+    fn waiting(light: (f64, f64), full: (f64, f64)) -> Option<String> {
+        let light = run(LoopKind::Open, light.0, light.1);
+        let full = run(LoopKind::Closed, full.0, full.1);
+        from_waiting("http://h/", &full, Some(&light)).map(|step| step.what)
+    }
+
+    #[test]
+    fn a_wait_without_load_is_told_from_one_that_grows_with_it() {
+        let fixed = waiting((40.2, 0.1), (41.0, 0.1)).unwrap();
+        assert!(fixed.contains("sleep or timer"), "{fixed}");
+        let grows = waiting((2.0, 0.1), (60.0, 0.1)).unwrap();
+        assert!(grows.contains("lock") && grows.contains("pool"), "{grows}");
+        assert_eq!(waiting((0.3, 0.1), (3.0, 0.1)), None, "too short to matter");
+        assert_eq!(waiting((2.0, 1.5), (9.0, 1.5)), None, "mostly CPU time");
+        let mut full = run(LoopKind::Closed, 41.0, 0.1);
+        full.behind_server = vec![ServerUse { name: "postgres".to_owned(), ..fixture::server_use(1, 0.1) }];
+        let behind = from_waiting("http://h/", &full, Some(&run(LoopKind::Open, 40.0, 0.1))).unwrap();
+        assert!(behind.what.contains("calls to postgres"), "{behind:?}");
+    }
+
+    #[test]
+    fn kinds_of_work_are_counted_once_along_a_stack() {
+        let call = |depth, name: &str, samples| ProfiledCall {
+            depth,
+            name: name.to_owned(),
+            code: CodeKind::User,
+            samples,
+        };
+        let profile = Profile {
+            samples: 100,
+            calls: vec![
+                call(0, "worker", 100),
+                call(1, "pthread_mutex_lock", 40),
+                call(2, "futex_wait", 35),
+                call(1, "handler", 60),
+                call(2, "futex_wake", 5),
+            ],
+            ..Profile::default()
+        };
+        assert_eq!(share_of(&profile, &KINDS[0]), 0.45);
+        let steps = from_profile(&profile);
+        assert_eq!(steps.len(), 1);
+        assert_eq!(steps[0].because, "45 % of the CPU time is locks (profile)");
+    }
+
+    #[test]
+    fn the_limit_and_the_cause_come_with_a_command() {
+        let limit = |kind| Limit { kind, evidence: "2.00 of 2 cores busy".to_owned() };
+        let closed = run(LoopKind::Closed, 5.0, 4.9);
+        let step = from_limit("http://h/", &limit(LimitKind::ServerCpu), &closed).unwrap();
+        assert_eq!(step.because, "server CPU: 2.00 of 2 cores busy");
+        assert!(step.command.unwrap().contains("-r 500 --profile"), "half of 1,000/s");
+        let mut throttled = closed.clone();
+        throttled.verdicts = vec![Verdict {
+            name: "server_throttled".to_owned(),
+            blame: Blame::Server,
+            severity: Severity::Note,
+            evidence: Default::default(),
+            remedy: "Raise it".to_owned(),
+        }];
+        let steps = next_steps(
+            "http://h/",
+            &limit(LimitKind::ServerCpu),
+            &throttled,
+            None,
+            &throttled.verdicts.clone(),
+        );
+        assert_eq!(steps[0].what, "Raise it");
+        assert_eq!(steps[0].because, "The server's CPU limit was reached.");
+        assert!(steps.len() == 2, "{steps:?}");
+    }
+}

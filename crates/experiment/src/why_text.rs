@@ -1,0 +1,132 @@
+//! The answer of `paceline why` as one page of text.
+
+use crate::capacity_text::rate;
+use crate::load::RateUnit;
+use crate::why::{RequestCost, Why, WhyLoad};
+use crate::why_steps::limit_words;
+use paceline_stats::time_text;
+
+/// The page: the limit, the two loads, the costs, and what to try.
+pub fn why_text(why: &Why) -> String {
+    let mut text = format!("{}\n\n", why.url);
+    text += &format!("limit        {}\n", limit_words(&why.limit));
+    text += &format!("at the limit {}\n", load(&why.closed));
+    text += &match &why.half {
+        Some(half) => format!("at half      {}\n", load(half)),
+        None => "at half      not measured: the server did not keep up with half of the rate\n".to_owned(),
+    };
+    if let Some(profile) = &why.profile {
+        let kernel = profile
+            .kernel_share
+            .map_or("kernel not sampled".to_owned(), |share| format!("{:.0} % in the kernel", 100.0 * share));
+        let named = 100.0 * profile.named_share;
+        text += &format!("profile      {} samples, {kernel}, {named:.0} % with a name\n", profile.samples);
+    }
+    if let Some(failure) = &why.profile_failure {
+        text += &format!("profile      none: {failure}\n");
+    }
+    text += "\nwhere the time of a request goes\n";
+    for (number, cost) in (1..).zip(&why.costs) {
+        text += &cost_lines(number, cost);
+    }
+    if why.costs.is_empty() {
+        text += match why.closed.server_cpu_ns_per_request {
+            Some(_) => "  not known: no request was answered\n",
+            None => "  the server was not observed: it is not on this machine, or belongs to another user\n",
+        };
+    }
+    text += "\ntry next\n";
+    for (number, step) in (1..).zip(&why.next) {
+        text += &format!("  {number}  {}\n", step.what);
+        text += &step.command.as_ref().map_or(String::new(), |command| format!("     {command}\n"));
+        text += &format!("     because: {}\n", step.because);
+    }
+    if why.next.is_empty() {
+        text += "  nothing stands out: the server answered the load with time to spare\n";
+    }
+    text
+}
+
+/// `25,300 requests/s with 64 connections; p50 2.5 ms, p99 4.1 ms; 39 µs of CPU per request`.
+fn load(load: &WhyLoad) -> String {
+    let connections = paceline_stats::counted(load.connections, "connection", "connections");
+    let times = load.time_ns.as_ref().map_or(String::new(), |times| {
+        format!("; p50 {}, p99 {}", time_text(times.p50 as f64), time_text(times.p99 as f64))
+    });
+    let cpu = load.server_cpu_ns_per_request;
+    let cpu = cpu.map_or(String::new(), |cpu_ns| format!("; {} of CPU per request", time_text(cpu_ns)));
+    format!("{} with {connections}{times}{cpu}", rate(load.achieved_per_s, RateUnit::Requests))
+}
+
+fn cost_lines(number: usize, cost: &RequestCost) -> String {
+    format!(
+        "  {number}  {} ({:.0} %)  {}\n     {}\n",
+        time_text(cost.ns_per_request),
+        100.0 * cost.share,
+        cost.what,
+        cost.evidence
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::why::explain_why;
+    use paceline_record::{CodeKind, LoopKind, Profile, ProfiledFunction, Run, fixture};
+
+    fn run(kind: LoopKind) -> Run {
+        let mut run = fixture::run(0);
+        run.loop_.kind = kind;
+        run.total.generator_lag_ns = None;
+        run.server = Some(fixture::server_use(1, 9.9));
+        if kind == LoopKind::Closed {
+            run.rate_per_s.offered = None;
+        }
+        run
+    }
+
+    #[test]
+    fn the_page_names_the_limit_the_costs_and_the_next_command() {
+        let mut closed = run(LoopKind::Closed);
+        let function = |name: &str, code, own_share| ProfiledFunction {
+            name: name.to_owned(),
+            code,
+            own_share,
+            total_share: own_share,
+            ..ProfiledFunction::default()
+        };
+        closed.profile = Some(Profile {
+            samples: 4_000,
+            kernel_share: Some(0.25),
+            named_share: 1.0,
+            functions: vec![
+                function("render", CodeKind::User, 0.4),
+                function("tcp_sendmsg", CodeKind::Kernel, 0.1),
+            ],
+            ..Profile::default()
+        });
+        let why = explain_why("http://h/", &closed, Some(&run(LoopKind::Open)));
+        let text = why_text(&why);
+        for line in [
+            "limit        server CPU: ",
+            "profile      4000 samples, 25 % in the kernel, 100 % with a name",
+            "code of server\n     of all CPU time: render 40 %",
+            "the kernel, for server\n     of all CPU time: tcp_sendmsg 10 %",
+            "paceline run http://h/ -c 4 -r 500 --profile=after.svg",
+            "because: server CPU: ",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+        assert!(why.costs.len() <= 3 && why.costs.is_sorted_by(|a, b| a.ns_per_request >= b.ns_per_request));
+    }
+
+    #[test]
+    fn a_server_on_another_machine_is_said_to_be_unknown() {
+        let mut closed = run(LoopKind::Closed);
+        closed.server = None;
+        closed.profile_failure = Some("the server's processes were not found on this machine".to_owned());
+        let text = why_text(&explain_why("http://h/", &closed, None));
+        assert!(text.contains("limit        unknown: ") && text.contains("profile      none: "), "{text}");
+        assert!(text.contains("not measured") && text.contains("--pid PID"), "{text}");
+    }
+}

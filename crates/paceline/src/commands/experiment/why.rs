@@ -1,0 +1,98 @@
+//! `paceline why URL|SERVER`: the limit of a server, where the time of a request goes, and what to try next.
+//!
+//! Called by `main`. The loads are runs in child processes: a closed loop, with a profile in a window after it, and an open
+//! loop at half of its rate. `paceline_experiment::explain_why` makes the answer from their records.
+
+use super::child::LoadFlags;
+use super::output::{ResultFlags, ResultFormats};
+use super::{ExperimentContext, ExperimentTarget, complaint};
+use crate::commands::format::Format;
+use crate::exit::{self, Status};
+use paceline_escape::TerminalText;
+use paceline_experiment::{LoadError, LoadRequest, LoadResult, Why, explain_why, why_text};
+use std::path::Path;
+use std::time::Duration;
+
+/// Flags of `paceline why`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  paceline why http://127.0.0.1:8080/
+  paceline why http://127.0.0.1:8080/search -c 200 -d 20s
+  paceline why go-nethttp --json
+  paceline why http://127.0.0.1:8080/ -- --pid 4711 --mix shop.toml
+
+Exit status: 0 done, 1 no valid response, 2 usage, 3 environment,
+130 interrupted")]
+pub struct Arguments {
+    /// A URL, or the id of a server of the lab
+    target: String,
+    /// Length of the window of each of the two loads
+    #[arg(short, long, default_value = "10s", value_name = "T", value_parser = super::super::run::duration)]
+    duration: Duration,
+    #[command(flatten)]
+    output: ResultFlags<WhyFormats>,
+    #[command(flatten)]
+    load: LoadFlags,
+}
+
+/// The formats of the answer.
+#[derive(Clone, Copy, Debug)]
+struct WhyFormats;
+
+impl ResultFormats for WhyFormats {
+    const FORMATS: &'static [Format] = &[Format::Text, Format::Json];
+}
+
+/// Loads the server and prints the answer.
+pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
+    exit::check_printable()?;
+    arguments.output.check(&[])?;
+    let context = ExperimentContext::new(arguments.load)?;
+    let target = ExperimentTarget::from_text(&arguments.target);
+    let why = answer(&context, &target, arguments.duration).map_err(complaint)?;
+    arguments.output.write(|format| match format {
+        Format::Text => {
+            let records = format!("records      {}\n", context.records.display());
+            let flames = why.flame_graph.as_ref().map(|path| format!("flame graph  {path}\n"));
+            let text = format!("{}\n{}{records}", why_text(&why), flames.unwrap_or_default());
+            Ok(TerminalText::lines(&exit::fitted_lines(&text)).into())
+        }
+        Format::Json => exit::json(&why),
+        Format::Markdown | Format::Csv | Format::Html | Format::Svg | Format::Hgrm | Format::Junit => {
+            Err(format.unavailable())
+        }
+    })?;
+    Ok(if why.closed.achieved_per_s > 0.0 { Status::Done } else { Status::Failed })
+}
+
+fn answer(
+    context: &ExperimentContext,
+    target: &ExperimentTarget,
+    window: Duration,
+) -> Result<Why, LoadError> {
+    let mut target = context.open(target, "")?;
+    if !target.warm(context.flags.warm_limit())? {
+        exit::say("the server was still getting faster when --warm-limit was reached");
+    }
+    let request = |rate_per_s| LoadRequest { rate_per_s, warmup: context.flags.warm_up(), window };
+    let flame_graph = context.records.join("flame.svg");
+    exit::say("closed loop, then a profile under the same load");
+    let profile = format!("--profile={}", flame_graph.display());
+    let (closed, closed_record) = target.load.record(&request(None), &[profile])?;
+    let half_per_s = LoadResult::from_run(&closed).achieved_in_unit_per_s() / 2.0;
+    let half = match half_per_s > 0.0 {
+        true => {
+            exit::say(&format!("open loop at half of the rate: {half_per_s:.0}/s"));
+            Some(target.load.record(&request(Some(half_per_s)), &[])?)
+        }
+        false => None,
+    };
+    let mut why = explain_why(target.load.url(), &closed, half.as_ref().map(|(run, _)| run));
+    why.flame_graph = existing(&flame_graph);
+    why.records = std::iter::once(closed_record).chain(half.map(|(_, record)| record)).collect();
+    Ok(why)
+}
+
+fn existing(path: &Path) -> Option<String> {
+    path.exists().then(|| path.display().to_string())
+}

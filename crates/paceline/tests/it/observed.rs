@@ -1,0 +1,101 @@
+//! Tests what a run and `why` show of a server on this machine: its seconds, its profile, and where time goes.
+//!
+//! The server is the reference server, a process that is not the generator. A profile needs perf and a kernel that permits
+//! it; without them the tests check that the result is as good and says why there is none.
+
+use crate::reference::{PACELINE, ReferenceServer};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn paceline(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(PACELINE).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_server_is_sampled_once_a_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ReferenceServer::start("immediate");
+    let outputs = ["--csv", "seconds.csv", "-o", "run.json", "-o", "run.txt", "--full"];
+    let load = ["run", &server.url(), "-c", "4", "-d", "2s", "--warmup", "1s"];
+    let output = paceline(folder.path(), &[&load[..], &outputs].concat());
+    assert!(output.status.code() < Some(2), "{output:?}");
+    let run = json(&folder.path().join("run.json"));
+    let samples = run["server_samples"].as_array().unwrap();
+    assert!(samples.len() >= 3 && samples[0]["at_ns"] == 0, "{samples:?}");
+    let of = |key: &str| samples.iter().map(|sample| sample[key].as_f64().unwrap()).collect::<Vec<_>>();
+    assert!(of("at_ns").is_sorted() && of("cpu_s").is_sorted(), "{samples:?}");
+    assert!(of("rss_bytes").iter().all(|bytes| *bytes > 100_000.0), "{samples:?}");
+    assert!(run["server"]["rss_bytes_before"].as_u64() > Some(0), "{}", run["server"]);
+    assert!(run["connections"]["tcp"]["connections"] == 4 && run["kernel"].is_object(), "{run}");
+    let text = std::fs::read_to_string(folder.path().join("run.txt")).unwrap();
+    for shown in ["server at second", "before the load, peak", "segments sent again", "page faults"] {
+        assert!(text.contains(shown), "{shown} is missing in\n{text}");
+    }
+    let csv = std::fs::read_to_string(folder.path().join("seconds.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let column = rows[0].iter().position(|name| *name == "server_rss_bytes").unwrap();
+    assert!(rows[1..].iter().any(|row| !row[column].is_empty()), "{csv}");
+}
+
+#[test]
+fn a_profile_or_its_failure_is_beside_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ReferenceServer::start("immediate");
+    let load = ["run", &server.url(), "-c", "2", "-d", "200ms", "--warmup", "50ms"];
+    let outputs = ["-o", "run.json", "--profile=flame.svg"];
+    let output = paceline(folder.path(), &[&load[..], &outputs].concat());
+    assert!(output.status.code() < Some(2), "{output:?}");
+    let (run, picture) = (json(&folder.path().join("run.json")), folder.path().join("flame.svg"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if let Some(failure) = run["profile_failure"].as_str() {
+        println!("no profile here: {failure}");
+        assert!(text.contains("no profile: ") && !picture.exists(), "{text}");
+    } else {
+        let profile = &run["profile"];
+        assert!(profile["samples"].as_u64() > Some(0), "{profile}");
+        assert!(!profile["functions"].as_array().unwrap().is_empty(), "{profile}");
+        assert!(std::fs::read_to_string(picture).unwrap().starts_with("<svg"));
+        assert!(text.contains("CPU time by function"), "{text}");
+    }
+    assert_eq!(run["window_s"].as_f64().unwrap().round(), 0.0, "the measured window is the requested one");
+    // Without perf the result is the same.
+    let mut command = Command::new(PACELINE);
+    command.args([&load[..], &outputs].concat()).current_dir(folder.path()).env("PATH", folder.path());
+    let output = command.output().unwrap();
+    assert!(output.status.code() < Some(2), "{output:?}");
+    let run = json(&folder.path().join("run.json"));
+    let failure = run["profile_failure"].as_str().unwrap();
+    assert!(failure.contains("perf is not installed") && failure.contains("apt-get"), "{failure}");
+}
+
+#[test]
+fn a_server_is_explained_by_two_loads() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ReferenceServer::start("immediate");
+    let load = ["-d", "300ms", "--warmup", "50ms", "--warm-limit", "0s", "-c", "4"];
+    let outputs = ["--json", "-o", "why.txt", "--records", "kept"];
+    let output = paceline(folder.path(), &[&["why", &server.url()][..], &load, &outputs].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let why: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        why["limit"]["kind"].is_string() && why["closed"]["achieved_per_s"].as_f64() > Some(0.0),
+        "{why}"
+    );
+    assert!(!why["costs"].as_array().unwrap().is_empty(), "{why}");
+    assert!(why["profile"].is_object() || why["profile_failure"].is_string(), "{why}");
+    let records = why["records"].as_array().unwrap();
+    assert_eq!(records.len(), 2, "{why}");
+    for record in records {
+        let text = std::fs::read_to_string(folder.path().join(record.as_str().unwrap())).unwrap();
+        assert!(paceline_record::read_run(&text).is_ok());
+    }
+    let text = std::fs::read_to_string(folder.path().join("why.txt")).unwrap();
+    for shown in ["limit ", "where the time of a request goes", "try next", "records "] {
+        assert!(text.contains(shown), "{shown} is missing in\n{text}");
+    }
+}

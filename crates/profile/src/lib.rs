@@ -1,0 +1,14 @@
+//! Samples the functions of running processes with `perf`, and adds the samples up.
+//!
+//! [`Recording::start`] starts `perf record`, [`Recording::finish`] ends it and reads its samples; `script.rs` reads the
+//! output of `perf script`, and `stacks.rs` adds up stacks. Why this and not the crate `inferno`: its licence (CDDL) is
+//! not among those of deny.toml, and its folded stacks have no modules. Only time on a CPU is sampled: waiting is not.
+
+mod error;
+mod recording;
+mod script;
+mod stacks;
+
+pub use error::ProfileError;
+pub use recording::{FREQUENCY_HZ, Recording, perf_version};
+pub use script::fuzz_perf_script;

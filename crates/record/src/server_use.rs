@@ -1,0 +1,127 @@
+//! What the server of a run used, if it runs on the generator's machine: over the window, and once a second.
+//!
+//! The crate `run` fills it in; trials of the lab have their own samples (`trial.rs`). Memory limits are those of both.
+
+use crate::Throttling;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// CPU time and memory of the server over the window, all of its processes together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerUse {
+    /// How its root processes were found; the others are their descendants.
+    pub found_by: FoundBy,
+    /// The first of its processes.
+    pub pid: u32,
+    /// Name of its first process.
+    pub name: String,
+    /// Processes when the window ended.
+    pub processes: u32,
+    /// Threads when the window ended.
+    pub threads: u32,
+    /// Cores that the first process may run on.
+    pub cores_allowed: u32,
+    /// CPU time over the window, in seconds.
+    pub cpu_s: f64,
+    /// CPU time per request that was sent in the window, in nanoseconds.
+    pub cpu_ns_per_request: f64,
+    /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
+    pub utilization: f64,
+    /// CPU time of its busiest thread as a share of the window, 0 to 1. Missing if threads
+    /// that ended in the window used more CPU time: the CPU time of each of them is unknown.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub busiest_thread_utilization: Option<f64>,
+    /// Resident memory when the window ended, in bytes.
+    pub rss_bytes: u64,
+    /// Resident memory before the first connection, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rss_bytes_before: Option<u64>,
+    /// The highest resident memory of the samples in the window, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rss_bytes_peak: Option<u64>,
+    /// The cores that the first process may run on.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub cores: Vec<u32>,
+    /// Time runnable but not running, all threads, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub run_delay_s: Option<f64>,
+    /// The same of the thread that waited most, as a share of the window, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub most_delayed_thread_share: Option<f64>,
+    /// Page faults that waited for a disk, in the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub major_faults: Option<u64>,
+    /// Its memory limit, and memory pressure on the machine in the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub memory: Option<MemoryUse>,
+    /// What a CPU limit of the control group of its first process cost in the window, if it was reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttling: Option<Throttling>,
+}
+
+/// How the processes of a server were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// The process was given (`--pid`).
+    Pid,
+    /// They listen on the target's port.
+    Port,
+    /// They listen on a port to which the server has connections.
+    Connection,
+}
+
+/// The server at one moment of a run, all of its processes together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerSample {
+    /// From the start of the run, in nanoseconds.
+    pub at_ns: u64,
+    /// CPU time since the first sample, in seconds.
+    pub cpu_s: f64,
+    /// Resident memory summed over processes, in bytes.
+    pub rss_bytes: u64,
+    /// Number of processes.
+    pub processes: u32,
+    /// Number of threads.
+    pub threads: u32,
+}
+
+impl ServerSample {
+    /// Cores kept busy on average since an earlier sample.
+    pub fn cores_used_since(&self, earlier: &ServerSample) -> f64 {
+        let over_s = self.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
+        paceline_stats::ratio((self.cpu_s - earlier.cpu_s).max(0.0), over_s)
+    }
+}
+
+/// Memory limits and pressure of a server under a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryUse {
+    /// Its memory limit, in bytes: the lowest limit of its control groups, or the machine's memory.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_bytes: Option<u64>,
+    /// Highest resident memory sampled, in bytes; none if it ended before.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rss_bytes_peak: Option<u64>,
+    /// Bytes that the machine swapped in and out during the load.
+    pub swapped_bytes: u64,
+    /// Processes on the machine that the kernel killed during the load because it was out of memory.
+    pub oom_kills: u64,
+}
+
+impl MemoryUse {
+    /// Swapping below this, in bytes, is the kernel's housekeeping.
+    pub const MIN_SWAPPED_BYTES: u64 = 16 << 20;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_between_samples_is_a_number_of_cores() {
+        let at = |at_ns, cpu_s| ServerSample { at_ns, cpu_s, ..ServerSample::default() };
+        assert_eq!(at(3_000_000_000, 4.0).cores_used_since(&at(1_000_000_000, 1.0)), 1.5);
+        assert_eq!(at(1, 4.0).cores_used_since(&at(1, 1.0)), 0.0);
+    }
+}

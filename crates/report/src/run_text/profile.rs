@@ -1,0 +1,123 @@
+//! The profile of a run's server: the table of its functions.
+//!
+//! Called by `mod.rs`. The flame graph is drawn in `svg/flame.rs`.
+
+use super::lines::{Style, columns, table};
+use super::quantity::{count, counted, percent};
+use paceline_record::{Profile, ProfiledFunction, Run};
+
+/// Columns of a function's name at most; a longer one is cut in its middle, because both of its ends tell it apart.
+const MAX_NAME: usize = 36;
+/// Columns of a module's name at most.
+const MAX_MODULE: usize = 18;
+/// Below this share of samples with names, the table has little to say.
+const MIN_NAMED: f64 = 0.5;
+
+/// A sentence about the samples, and the functions with the most of them; or why there are none.
+pub(super) fn of_run(run: &Run, style: Style) -> String {
+    if let Some(failure) = &run.profile_failure {
+        return style.lines(&format!("no profile: {failure}"), 2, Style::warn);
+    }
+    let Some(profile) = &run.profile else { return String::new() };
+    let mut text = style.lines(&about(profile, run), 2, Style::dim);
+    if profile.named_share < MIN_NAMED {
+        let advice = "most samples have no function name: keep the symbols of the program, or let its runtime write a perf map (docs/recipes.md)";
+        text.push_str(&style.lines(advice, 2, Style::warn));
+    }
+    let rows: Vec<Vec<String>> = profile.functions.iter().map(row).collect();
+    text + &table(&["CPU time by function", "of", "own", "total"], &rows, style)
+}
+
+/// `profile: 4,980 samples of cycles in 10 s of the same load; 61% in the kernel, 98% with a name`.
+fn about(profile: &Profile, run: &Run) -> String {
+    let kernel = profile
+        .kernel_share
+        .map_or("kernel not sampled".to_owned(), |share| format!("{:.0}% in the kernel", 100.0 * share));
+    let rate = paceline_stats::ratio(profile.achieved_per_s, run.rate_per_s.achieved);
+    let cost = match profile.achieved_per_s > 0.0 && rate > 0.0 {
+        true => format!(
+            "; {} requests/s while profiled ({:.0}% of the run)",
+            count(profile.achieved_per_s),
+            100.0 * rate
+        ),
+        false => String::new(),
+    };
+    format!(
+        "profile: {} of {} in a separate window; {kernel}, {:.0}% with a name{cost}",
+        counted(profile.samples as f64, "sample"),
+        profile.event,
+        100.0 * profile.named_share
+    )
+}
+
+fn row(function: &ProfiledFunction) -> Vec<String> {
+    vec![
+        cut(&function.name, MAX_NAME),
+        cut(&function.module, MAX_MODULE),
+        percent(function.own_share),
+        percent(function.total_share),
+    ]
+}
+
+/// A name of at most `most` columns.
+fn cut(name: &str, most: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if columns(name) <= most {
+        return name.to_owned();
+    }
+    let first = (most - 1) / 2;
+    let last = most - 1 - first;
+    letters[..first].iter().chain(&['\u{2026}']).chain(&letters[letters.len() - last..]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::{CodeKind, fixture};
+
+    #[test]
+    fn functions_are_listed_below_a_sentence_about_the_samples() {
+        let mut run = fixture::run(0);
+        let style = Style::new(false, 100);
+        assert_eq!(of_run(&run, style), "");
+        let function = ProfiledFunction {
+            name: "tcp_sendmsg".to_owned(),
+            module: "kernel".to_owned(),
+            code: CodeKind::Kernel,
+            own_share: 0.25,
+            total_share: 0.5,
+        };
+        run.profile = Some(Profile {
+            event: "cycles".to_owned(),
+            samples: 4_980,
+            kernel_share: Some(0.61),
+            named_share: 0.98,
+            achieved_per_s: 970.0,
+            functions: vec![function],
+            ..Profile::default()
+        });
+        let text = of_run(&run, style);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.starts_with(
+                "profile: 4,980 samples of cycles in a separate window; 61% in the kernel, 98% with"
+            ),
+            "{text}"
+        );
+        assert!(words.contains("970 requests/s while profiled (97% of the run)"), "{text}");
+        assert!(words.ends_with("tcp_sendmsg kernel 25.0% 50.0%"), "{text}");
+        if let Some(profile) = &mut run.profile {
+            (profile.named_share, profile.kernel_share) = (0.1, None);
+        }
+        let text = of_run(&run, style);
+        assert!(text.contains("kernel not sampled") && text.contains("perf map"), "{text}");
+        run.profile_failure = Some("perf is not installed".to_owned());
+        assert_eq!(of_run(&run, style), "  no profile: perf is not installed\n");
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(cut("short", 9), "short");
+        assert_eq!(cut("beginning_and_end", 9), "begi\u{2026}_end");
+    }
+}
