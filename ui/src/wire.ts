@@ -2988,20 +2988,32 @@ export interface Verdict {
   severity: Severity;
 }
 
-/** A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the warm-up curve). */
+/** A launch's warm-up: a closed loop until the server no longer became faster, or in bursts, and its rate in each second of load (the warm-up curve). */
 export interface WarmUp {
+  /** Its bursts; none if the load was continuous. */
+  bursts?: WarmUpBursts;
   /** Connections of the closed loop. */
   connections: number;
-  /** The limit that the plan sets, in seconds. */
+  /** The limit that the plan sets, in seconds; of bursts their length with the pauses. */
   limit_s: number;
-  /** Responses per second in each second. */
+  /** Responses per second in each second of load. */
   rate_per_s: (number)[];
-  /** From the first request to the steady state: until the last 4 s were no more than 5 % faster than the 4 s before. None if the limit was reached first. */
+  /** Load from the first request to the steady state, without pauses: until the last 4 s were no more than 5 % faster than the 4 s before. None if the limit was reached first, or if the server still became faster in the last burst. */
   steady_after_s?: number;
   /** Its length in seconds. */
   warmed_s: number;
   /** The workloads that were requested, in equal shares. */
   workloads: (string)[];
+}
+
+/** The form of a warm-up in which pauses interrupt the load, so that a compiler that shares the server's core has time. */
+export interface WarmUpBursts {
+  /** The number of bursts. */
+  count: number;
+  /** The length of a burst, in seconds. */
+  length_s: number;
+  /** The pause after a burst, in seconds. */
+  pause_s: number;
 }
 
 /** The warm-ups of one server. */
@@ -3024,6 +3036,8 @@ export interface WarmUpRow {
 
 /** The warm-ups of the servers of one form on one machine. */
 export interface WarmUpTable {
+  /** The bursts of the load; none if it was continuous. */
+  bursts?: WarmUpBursts;
   /** Connections of the closed loop. */
   connections: number;
   /** `single` or `cores`. */

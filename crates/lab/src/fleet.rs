@@ -12,7 +12,7 @@ use crate::node::{
     BalancerOrder, DatabaseOrder, FolderContent, Launched, LaunchedBalancer, LaunchedDatabase, Node,
     NodeLost, NodeSettings, NodeUser, RemoteDatabase, RemoteProcesses, ToNode, digest, of_node,
 };
-use paceline_catalogue::{Balancer, Database, Folders, PlannedLaunch, Variables};
+use paceline_catalogue::{Balancer, Database, Folders, LaunchWarmUp, PlannedLaunch, Variables};
 use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{
     Allocation, AllocationRequest, Interrupt, JOB_NAME, Machines, PROGRAM_DIGEST, Place, ProgramCopy,
@@ -145,12 +145,12 @@ impl Fleet {
     pub(crate) fn hold(
         &self,
         launch: &PlannedLaunch,
-        steady_within: Duration,
+        warm_up: LaunchWarmUp,
     ) -> Result<ReservedMachines, LaunchError> {
         let (roles, allocation) = match &self.settings.machines {
             Machines::Named(hosts) => (hosts.clone(), None),
             Machines::Slurm { partition } => {
-                let allocation = self.allocation(partition.clone(), launch, steady_within)?;
+                let allocation = self.allocation(partition.clone(), launch, warm_up)?;
                 (allocation.nodes().to_vec(), Some(allocation))
             }
         };
@@ -183,7 +183,7 @@ impl Fleet {
         &self,
         partition: Option<String>,
         launch: &PlannedLaunch,
-        steady_within: Duration,
+        warm_up: LaunchWarmUp,
     ) -> Result<Allocation, LaunchError> {
         let loads: Duration = launch.cells.iter().map(|cell| cell.load.limit() + AROUND_LOAD).sum();
         let mut roles = vec![(LOADER.to_owned(), self.settings.loaders.unwrap_or(1))];
@@ -200,7 +200,7 @@ impl Fleet {
             name: format!("paceline-{}", (self.new_id)()),
             partition,
             roles,
-            limit: launch.server.start_timeout + steady_within + loads + AROUND_LAUNCH,
+            limit: launch.server.start_timeout + warm_up.limit() + loads + AROUND_LAUNCH,
             queue_limit: self.settings.queue_limit,
         };
         Allocation::request(&request, self.interrupt).map_err(|error| match error {

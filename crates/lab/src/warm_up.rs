@@ -1,4 +1,5 @@
-//! Warms a launch up: a closed loop until the server no longer becomes faster, so that its loads find a steady state.
+//! Warms a launch up: a closed loop until the server no longer becomes faster, so that its loads find a steady state; or
+//! the same load in bursts, between which a compiler on the server's core has time.
 //!
 //! JIT compilers, caches and pools make a server faster for seconds to minutes after its start; a warm-up of a fixed
 //! length measures some servers cold. `paceline_stats::is_warm` defines the rule. It always uses Paceline's own
@@ -8,7 +9,7 @@
 use crate::case_request::{BodyFolder, CaseRequest};
 use crate::deployment::Deployment;
 use crate::launch::LaunchError;
-use paceline_catalogue::{Cell, WorkloadCase, toml_text};
+use paceline_catalogue::{Cell, LaunchWarmUp, WorkloadCase, toml_text};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder};
 use paceline_record::{Phase, Route, Second, Stage, WarmUp, WorkloadProtocol};
@@ -40,15 +41,15 @@ pub(crate) struct Warmer<'a> {
     pub cores: &'a [u32],
     /// A folder for the generator's files.
     pub folder: &'a Path,
-    /// How long it may take.
-    pub limit: Duration,
+    /// Continuous, or in bursts.
+    pub form: LaunchWarmUp,
     /// Ctrl-C.
     pub interrupt: Interrupt,
 }
 
 impl Warmer<'_> {
-    /// Loads `deployment` with requests of `cells` until it is warm or the limit is reached: those of HTTP in equal
-    /// shares; without any, those of the first cell.
+    /// Loads `deployment` with requests of `cells` until it is warm or the limit is reached, or in all bursts: requests
+    /// of HTTP in equal shares; without any, those of the first cell.
     ///
     /// # Errors
     /// [`LaunchError`] when the server ends or the generator cannot be started or followed, and on Ctrl-C.
@@ -59,35 +60,87 @@ impl Warmer<'_> {
         let cases = cases(cells);
         let connections = cells.iter().map(|cell| cell.load.connections).max().unwrap_or(1);
         let connections = connections.clamp(1, MAX_CONNECTIONS);
+        let target = self.target(address, &cases)?;
+        let begun = Instant::now();
+        let (rates, bursts) = match self.form {
+            LaunchWarmUp::Continuous { limit } => {
+                let rates = self.load(deployment, &target, connections, limit, paceline_stats::is_warm)?;
+                (rates, None)
+            }
+            LaunchWarmUp::Bursts(bursts) => {
+                let mut rates = Vec::new();
+                for _ in 0..bursts.count {
+                    rates.extend(self.load(deployment, &target, connections, bursts.length, |_| false)?);
+                    self.pause(deployment, bursts.pause)?;
+                }
+                (rates, Some(bursts.record()))
+            }
+        };
+        Ok(WarmUp {
+            warmed_s: begun.elapsed().as_secs_f64(),
+            steady_after_s: steady_after(&rates),
+            limit_s: self.form.limit().as_secs_f64(),
+            bursts,
+            connections,
+            workloads: cases.iter().map(|case| case.address.clone()).collect(),
+            rate_per_s: rates,
+        })
+    }
+
+    /// A closed loop for at most `length`, until its rates are enough. Returns the rate in each whole second.
+    fn load(
+        &self,
+        deployment: &mut Deployment,
+        target: &[String],
+        connections: u32,
+        length: Duration,
+        is_enough: fn(&[f64]) -> bool,
+    ) -> Result<Vec<f64>, LaunchError> {
         let rows = self.folder.join("warm-up.ndjson");
-        let order = self.order(self.target(address, &cases)?, connections, &rows);
+        // Rows of an earlier burst must not be read again.
+        let _ = fs::remove_file(&rows);
+        let order = self.order(target.to_vec(), connections, length, &rows);
         let mut generator = Shepherd::start(self.shepherd, &order)
             .map_err(|error| fault(format!("cannot start the generator: {error}")))?;
         let begun = Instant::now();
         let rates = loop {
             let ended = generator.wait_ended(LOOK_EVERY);
-            if self.interrupt.requested() {
-                return Err(LaunchError::Interrupted);
-            }
-            if let Some((who, ended)) = deployment.ended() {
-                let message = format!("{who} ended with {ended} during the warm-up");
-                return Err(LaunchError::fault(Stage::Load, message, ended.is_unseen()));
-            }
+            self.check(deployment)?;
             let rates = rates(&rows);
-            if ended.is_some() || begun.elapsed() > self.limit + MARGIN || paceline_stats::is_warm(&rates) {
+            if ended.is_some() || begun.elapsed() > length + MARGIN || is_enough(&rates) {
                 break rates;
             }
         };
         // If the generator does not end, the next launch will notice.
         let _ = generator.stop();
-        Ok(WarmUp {
-            warmed_s: begun.elapsed().as_secs_f64(),
-            steady_after_s: paceline_stats::is_warm(&rates).then_some(rates.len() as f64),
-            limit_s: self.limit.as_secs_f64(),
-            connections,
-            workloads: cases.iter().map(|case| case.address.clone()).collect(),
-            rate_per_s: rates,
-        })
+        Ok(rates)
+    }
+
+    /// Leaves the server without load.
+    fn pause(&self, deployment: &mut Deployment, length: Duration) -> Result<(), LaunchError> {
+        let end = Instant::now() + length;
+        loop {
+            self.check(deployment)?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(LOOK_EVERY));
+        }
+    }
+
+    /// The reasons to end a warm-up early.
+    fn check(&self, deployment: &mut Deployment) -> Result<(), LaunchError> {
+        if self.interrupt.requested() {
+            return Err(LaunchError::Interrupted);
+        }
+        match deployment.ended() {
+            Some((who, ended)) => {
+                let message = format!("{who} ended with {ended} during the warm-up");
+                Err(LaunchError::fault(Stage::Load, message, ended.is_unseen()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The URL, and the flags of what is sent.
@@ -110,13 +163,13 @@ impl Warmer<'_> {
         }
     }
 
-    fn order(&self, target: Vec<String>, connections: u32, rows: &Path) -> ShepherdOrder {
+    fn order(&self, target: Vec<String>, connections: u32, length: Duration, rows: &Path) -> ShepherdOrder {
         let mut command = self.generator.to_vec();
         command.push("run".to_owned());
         command.extend(target);
         let mut say = |flag: &str, value: String| command.extend([flag.to_owned(), value]);
         say("-c", connections.to_string());
-        say("-d", format!("{}ms", self.limit.as_millis()));
+        say("-d", format!("{}ms", length.as_millis()));
         say("--warmup", "0s".to_owned());
         say("-t", (self.cores.len().max(1) as u32).min(connections).to_string());
         say("--ndjson", rows.display().to_string());
@@ -169,6 +222,12 @@ fn mix_of(cases: &[&WorkloadCase], bodies: BodyFolder<'_>) -> Result<String, Str
     cases.iter().map(request).collect()
 }
 
+/// The seconds of load after which the server did not become faster, if it did not at the end either.
+fn steady_after(rates: &[f64]) -> Option<f64> {
+    let first = || (1..=rates.len()).find(|seconds| paceline_stats::is_warm(&rates[..*seconds]));
+    paceline_stats::is_warm(rates).then(first)?.map(|seconds| seconds as f64)
+}
+
 /// Responses per second in each whole second so far. The last line may be incomplete.
 fn rates(rows: &Path) -> Vec<f64> {
     let text = paceline_files::read_text(rows, MAX_ROWS_BYTES).unwrap_or_default();
@@ -198,6 +257,14 @@ mod tests {
         fs::write(&rows, text.join("\n")).unwrap();
         assert_eq!(rates(&rows), [100.0, 80.0]);
         assert!(rates(&folder.path().join("none")).is_empty());
+    }
+
+    #[test]
+    fn the_steady_state_begins_when_the_rate_stops_growing_for_good() {
+        let flat = [vec![50.0; 4], vec![100.0; 9]].concat();
+        assert_eq!(steady_after(&flat), Some(8.0 + 1.0));
+        assert_eq!(steady_after(&[vec![100.0; 8], vec![200.0; 4]].concat()), None);
+        assert_eq!(steady_after(&[100.0; 7]), None);
     }
 
     #[test]

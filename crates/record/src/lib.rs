@@ -73,6 +73,6 @@ pub use target::{Target, Tls, Tried};
 pub use timestamp::is_timestamp;
 pub use trial::{
     Check, CheckOutcome, CpuSource, Fault, Imported, MemoryUse, Pinning, RoleMachine, Sample, Server, Stage,
-    Startup, Trial, Usage, Validation, WarmUp,
+    Startup, Trial, Usage, Validation, WarmUp, WarmUpBursts,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

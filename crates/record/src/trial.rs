@@ -218,23 +218,37 @@ pub struct Startup {
     pub warm_up: Option<WarmUp>,
 }
 
-/// A launch's warm-up: a closed loop until the server no longer became faster, and its rate in each second (the warm-up
-/// curve).
+/// The form of a warm-up in which pauses interrupt the load, so that a compiler that shares the server's core has time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WarmUpBursts {
+    /// The number of bursts.
+    pub count: u32,
+    /// The length of a burst, in seconds.
+    pub length_s: f64,
+    /// The pause after a burst, in seconds.
+    pub pause_s: f64,
+}
+
+/// A launch's warm-up: a closed loop until the server no longer became faster, or in bursts, and its rate in each second
+/// of load (the warm-up curve).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WarmUp {
     /// Its length in seconds.
     pub warmed_s: f64,
-    /// From the first request to the steady state: until the last 4 s were no more than 5 % faster than the 4 s before.
-    /// None if the limit was reached first.
+    /// Load from the first request to the steady state, without pauses: until the last 4 s were no more than 5 % faster
+    /// than the 4 s before. None if the limit was reached first, or if the server still became faster in the last burst.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub steady_after_s: Option<f64>,
-    /// The limit that the plan sets, in seconds.
+    /// The limit that the plan sets, in seconds; of bursts their length with the pauses.
     pub limit_s: f64,
+    /// Its bursts; none if the load was continuous.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bursts: Option<WarmUpBursts>,
     /// Connections of the closed loop.
     pub connections: u32,
     /// The workloads that were requested, in equal shares.
     pub workloads: Vec<String>,
-    /// Responses per second in each second.
+    /// Responses per second in each second of load.
     pub rate_per_s: Vec<f64>,
 }
 

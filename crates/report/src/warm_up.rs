@@ -5,7 +5,7 @@
 
 use crate::figure::Figure;
 use crate::machine::RoundMachines;
-use paceline_record::{Trial, WarmUp};
+use paceline_record::{Trial, WarmUp, WarmUpBursts};
 use paceline_stats::WARM_UP_SECONDS;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +24,9 @@ pub struct WarmUpTable {
     pub connections: u32,
     /// The limit of a warm-up, in seconds.
     pub limit_s: f64,
+    /// The bursts of the load; none if it was continuous.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<WarmUpBursts>,
     /// A row for each server.
     pub rows: Vec<WarmUpRow>,
 }
@@ -97,7 +100,8 @@ pub fn warm_ups(machines: &RoundMachines, trials: &[&Trial]) -> Vec<WarmUpTable>
         let Some((_, first)) = launches.first() else { continue };
         let machine = machines.list.get(place).map(|machine| machine.label.clone()).unwrap_or_default();
         let is_its = |table: &&mut WarmUpTable| {
-            (&*table.machine, &*table.form, &table.workloads) == (&*machine, form, &first.workloads)
+            (&*table.machine, &*table.form, &table.workloads, table.bursts)
+                == (&*machine, form, &first.workloads, first.bursts)
         };
         let row = row(server, &launches);
         match tables.iter_mut().find(is_its) {
@@ -108,6 +112,7 @@ pub fn warm_ups(machines: &RoundMachines, trials: &[&Trial]) -> Vec<WarmUpTable>
                 workloads: first.workloads.clone(),
                 connections: first.connections,
                 limit_s: first.limit_s,
+                bursts: first.bursts,
                 rows: vec![row],
             }),
         }

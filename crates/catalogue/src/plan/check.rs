@@ -137,6 +137,9 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
     if plan.seed.is_some_and(|seed| seed > MAX_SEED) {
         wrong.push(("seed", format!("`seed` is beyond the maximum of {MAX_SEED}")));
     }
+    if plan.warmup.is_some() && plan.steady_within.is_some() {
+        wrong.push(("warmup", "`warmup` and `steady_within` exclude each other: remove one".into()));
+    }
     if plan.workloads.is_empty() {
         wrong.push(("workloads", "`workloads` is empty".into()));
     }

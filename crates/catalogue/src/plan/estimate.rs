@@ -3,32 +3,29 @@
 //! Used to reduce a plan's repeats to fit its budget, and by `round --estimate`. A round in progress corrects the
 //! guesses by its own trials. Set-up and builds are not included.
 
-use super::{PlanLoad, TRIAL_EXTRA_GUESS};
+use super::{LaunchWarmUp, PlanLoad, TRIAL_EXTRA_GUESS};
 use crate::{Cell, PlannedLaunch};
 use paceline_record::VariantKind;
 use std::time::Duration;
 
 /// A launch with its validation: half a second for a native server, two for a virtual machine.
 const LAUNCH_GUESS: Duration = Duration::from_millis(1_500);
-/// A launch's warm-up: the shortest is 8 s, a native server needs little more, a virtual machine 20 s.
-const WARM_UP_GUESS: Duration = Duration::from_secs(10);
 /// A trial limited by a number of requests, where the plan gives neither its rate nor its usual length.
 pub const COUNTED_GUESS: Duration = Duration::from_secs(5);
 
-/// The estimated time to start a process, including its warm-up of at most `steady_within`.
-pub fn launch_guess(steady_within: Duration) -> Duration {
-    LAUNCH_GUESS + WARM_UP_GUESS.min(steady_within)
+/// The estimated time to start a process, including its warm-up.
+pub fn launch_guess(warm_up: LaunchWarmUp) -> Duration {
+    LAUNCH_GUESS + warm_up.guess()
 }
 
-/// The estimated time of these launches, each warmed up for at most `steady_within`.
-pub fn estimate(launches: &[PlannedLaunch], steady_within: Duration) -> Duration {
+/// The estimated time of these launches, each with this warm-up.
+pub fn estimate(launches: &[PlannedLaunch], warm_up: LaunchWarmUp) -> Duration {
     let of_launch = |launch: &PlannedLaunch| {
         let trials =
             launch.cells.iter().map(|cell| cell.load.expected_length().saturating_add(TRIAL_EXTRA_GUESS));
         // The requests of a plan may take longer than a `Duration` can hold.
-        let warm_up = if launch.is_warmed() { steady_within } else { Duration::ZERO };
-        let start =
-            LAUNCH_GUESS.saturating_mul(launch.processes()).saturating_add(WARM_UP_GUESS.min(warm_up));
+        let warm_up = if launch.is_warmed() { warm_up.guess() } else { Duration::ZERO };
+        let start = LAUNCH_GUESS.saturating_mul(launch.processes()).saturating_add(warm_up);
         trials.fold(start, Duration::saturating_add)
     };
     launches.iter().map(of_launch).fold(Duration::ZERO, Duration::saturating_add)

@@ -16,6 +16,7 @@ mod resume;
 mod scale;
 mod select;
 mod size;
+mod warm_up;
 
 pub use adhoc::AdHoc;
 pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinDatabase, PinInstances};
@@ -25,6 +26,7 @@ pub use resolve::{Cell, Resolution, key_of};
 pub use scale::Scale;
 pub use select::Select;
 pub use size::{MachineCapacity, SizedPlan};
+pub use warm_up::{Bursts, LaunchWarmUp};
 
 use crate::{CatalogueError, duration};
 use paceline_record::{FaultKind, Observation};
@@ -66,6 +68,9 @@ pub struct Plan {
     /// none. The default in a plan file is [`STEADY_WITHIN`].
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub steady_within: Option<Duration>,
+    /// Bursts as the warm-up of each launch, instead of `steady_within`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub warmup: Option<Bursts>,
     /// One factor on connections, rate and requests of every load: a number, or `auto` for what the machine can hold.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub scale: Option<Scale>,
@@ -130,6 +135,14 @@ impl Plan {
             policy: self.policy.clone(),
             fault: self.fault,
             pin: self.pin,
+        }
+    }
+
+    /// The warm-up of each launch. A plan without a key for it, as one kept by an old round, has none.
+    pub fn launch_warm_up(&self) -> LaunchWarmUp {
+        match self.warmup {
+            Some(bursts) => LaunchWarmUp::Bursts(bursts),
+            None => LaunchWarmUp::Continuous { limit: self.steady_within.unwrap_or_default() },
         }
     }
 

@@ -90,13 +90,13 @@ impl Plan {
         launches: impl Fn(u32) -> Vec<PlannedLaunch>,
     ) -> Result<(SizedPlan, Vec<PlannedLaunch>), CatalogueError> {
         let asked = self.repeats;
-        let steady_within = self.steady_within.unwrap_or_default();
+        let warm_up = self.launch_warm_up();
         let Some(budget) = self.budget else {
             return Ok((SizedPlan { plan: self, changes: Vec::new() }, launches(asked)));
         };
         for repeats in (1..=asked).rev() {
             let planned = launches(repeats);
-            let length = estimate(&planned, steady_within);
+            let length = estimate(&planned, warm_up);
             if length <= budget {
                 let cut = format!(
                     "{repeats} instead of {asked} repeats, to stay within the time budget of {}; --full runs all of them",
@@ -106,7 +106,7 @@ impl Plan {
                 return Ok((SizedPlan { plan: Plan { repeats, ..self }, changes }, planned));
             }
         }
-        let least = estimate(&launches(1), steady_within);
+        let least = estimate(&launches(1), warm_up);
         Err(CatalogueError::Plan { plan: self.name.clone(), problem: too_long(least, budget) })
     }
 }

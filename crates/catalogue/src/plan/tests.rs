@@ -586,3 +586,31 @@ fn a_copy_is_listed_after_its_original_and_shares_its_build() {
     let error = resolved("repeats = 3", "repeats = 3\ncopies = [\"go-oen\"]").unwrap_err();
     assert!(error.contains("go-one"), "{error}");
 }
+
+#[test]
+fn a_launch_is_warmed_up_continuously_or_in_bursts() {
+    let plan = |keys: &str| {
+        let text = format!(
+            "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{keys}\n\
+             [[load]]\nname = \"a\"\nconnections = 1\nduration = \"1s\"\n"
+        );
+        Plan::parse("p", &text)
+    };
+    let bursts = plan("warmup = { bursts = 10, pause = \"15s\" }").unwrap();
+    let expected = Bursts { count: 10, length: Duration::from_secs(2), pause: Duration::from_secs(15) };
+    assert_eq!(bursts.launch_warm_up(), LaunchWarmUp::Bursts(expected));
+    assert_eq!(bursts.launch_warm_up().limit(), Duration::from_secs(170));
+    assert_eq!(Plan::parse("p", &bursts.to_toml().unwrap()).unwrap(), bursts);
+    assert!(plan("steady_within = \"0s\"").unwrap().launch_warm_up().is_none());
+    for (keys, reported) in [
+        ("warmup = { bursts = 0, pause = \"1s\" }", "`bursts` must be 1 to 1000"),
+        ("warmup = { bursts = 2, pause = \"1s\", length = \"10ms\" }", "`length` must be at least 1s"),
+        ("warmup = { bursts = 2, pause = \"2h\" }", "`length` and `pause` at most 3600s"),
+        ("warmup = { bursts = 2 }", "missing key `pause`"),
+        ("warmup = \"1s\"", "p:4"),
+        ("warmup = { bursts = 2, pause = \"1s\" }\nsteady_within = \"9s\"", "exclude each other"),
+    ] {
+        let error = plan(keys).unwrap_err().to_string();
+        assert!(error.contains(reported), "{keys}: {error}");
+    }
+}

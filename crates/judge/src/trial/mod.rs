@@ -206,8 +206,11 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
         rate_before_per_s,
         rate_last_per_s,
         finding,
-        advice: "Allow each launch a longer warm-up: `steady_within` in the plan, or --steady-within."
-            .to_owned(),
+        advice: match warm_up.bursts {
+            None => "Allow each launch a longer warm-up: `steady_within` in the plan, or --steady-within.",
+            Some(_) => "Warm each launch up with more bursts: `warmup` in the plan.",
+        }
+        .to_owned(),
     })
 }
 

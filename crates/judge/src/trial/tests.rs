@@ -463,6 +463,7 @@ fn a_warm_up_that_is_too_short_for_the_rule_is_told_from_one_that_still_gains() 
             warmed_s: rate_per_s.len() as f64,
             steady_after_s: None,
             limit_s: rate_per_s.len() as f64,
+            bursts: None,
             connections: 64,
             workloads: Vec::new(),
             rate_per_s: rate_per_s.to_vec(),

@@ -5,7 +5,7 @@
 //! trial is separate: see its load.
 
 use super::attempts::{Pass, RoundAttempts};
-use paceline_catalogue::{COUNTED_GUESS, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
+use paceline_catalogue::{COUNTED_GUESS, LaunchWarmUp, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
 use paceline_record::Trial;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -57,11 +57,11 @@ impl GuessedMean {
 
 impl RoundEstimate {
     /// The estimate before a round begins, for all its launches.
-    pub fn from_launches(launches: &[PlannedLaunch], steady_within: Duration) -> Self {
-        Self::new(launches, steady_within, &RoundAttempts::default())
+    pub fn from_launches(launches: &[PlannedLaunch], warm_up: LaunchWarmUp) -> Self {
+        Self::new(launches, warm_up, &RoundAttempts::default())
     }
 
-    pub(super) fn new(launches: &[PlannedLaunch], steady_within: Duration, tally: &RoundAttempts) -> Self {
+    pub(super) fn new(launches: &[PlannedLaunch], warm_up: LaunchWarmUp, tally: &RoundAttempts) -> Self {
         let planned: usize = launches.iter().map(|launch| launch.cells.len()).sum();
         let mut estimate = Self {
             trials_done: planned,
@@ -71,7 +71,7 @@ impl RoundEstimate {
             searches_left_s: 0.0,
             lengths_s: HashMap::new(),
             launching: 1,
-            launch_s: GuessedMean::guess(launch_guess(steady_within).as_secs_f64()),
+            launch_s: GuessedMean::guess(launch_guess(warm_up).as_secs_f64()),
             trial_extra_s: GuessedMean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
             search_factor: GuessedMean::guess(1.0),
             trial_began: None,
@@ -156,7 +156,8 @@ mod tests {
         let cells = Plan::parse("one.toml", plan).unwrap().resolve(&tree.catalogue()).unwrap().cells;
         let launches = order(&cells, 2, 7);
         let search = cells[0].load.expected_length();
-        let mut estimate = RoundEstimate::from_launches(&launches, Duration::ZERO);
+        let mut estimate =
+            RoundEstimate::from_launches(&launches, LaunchWarmUp::Continuous { limit: Duration::ZERO });
         assert!(estimate.left() > search * 2, "{:?}", estimate.left());
         // This search takes hardly any time. The factor is then about 0.5: the mean of the guess (1) and this search
         // (0).

@@ -18,14 +18,13 @@ use crate::generator::LoadGenerator;
 use crate::{Cores, LabError, Provisioner, Starter, StepOutcome};
 use attempts::{Pass, RoundAttempts};
 use full_rates::FullRates;
-use paceline_catalogue::{Balancer, Database, Manifest, PlannedLaunch, Workload};
+use paceline_catalogue::{Balancer, Database, LaunchWarmUp, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
 use paceline_host::private_network::outside;
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The means to carry out the trials of a sitting.
 pub struct RoundContext<'a> {
@@ -37,8 +36,8 @@ pub struct RoundContext<'a> {
     pub generator: &'a dyn LoadGenerator,
     /// The command of Paceline's own generator, for warm-ups.
     pub own_generator: &'a [String],
-    /// Limit of each launch's warm-up before its loads; zero for none.
-    pub steady_within: Duration,
+    /// The warm-up of each launch before its loads.
+    pub warm_up: LaunchWarmUp,
     /// Other rounds on this machine; `None` if they cannot be detected.
     pub neighbours: Option<&'a Neighbours>,
     /// The allowed cores, before any thread was pinned.
@@ -152,7 +151,7 @@ pub fn carry_out(
 ) -> Result<RoundSummary, LabError> {
     let kept = trial_store.kept().map_err(|source| LabError::Keep { source })?;
     let tally = RoundAttempts::from_trials(&kept);
-    let estimate = RoundEstimate::new(launches, context.steady_within, &tally);
+    let estimate = RoundEstimate::new(launches, context.warm_up, &tally);
     let full_rates = FullRates::from_trials(&kept);
     let servers = BTreeMap::new();
     let mut round = RunningRound {

@@ -59,15 +59,14 @@ impl RunningRound<'_> {
                 Some(Err((fault, tail))) => return self.all_failed(&planned, &fault, &tail),
                 None => planned.server.record(String::new()),
             };
-            let reserved =
-                match self.context.fleet.map(|fleet| fleet.hold(&planned, self.context.steady_within)) {
-                    Some(Err(LaunchError::Interrupted)) => return Err(LabError::Interrupted),
-                    Some(Err(LaunchError::Fault { fault, log_tail })) => {
-                        return self.all_failed(&planned, &fault, &log_tail);
-                    }
-                    Some(Ok(reserved)) => Some(reserved),
-                    None => None,
-                };
+            let reserved = match self.context.fleet.map(|fleet| fleet.hold(&planned, self.context.warm_up)) {
+                Some(Err(LaunchError::Interrupted)) => return Err(LabError::Interrupted),
+                Some(Err(LaunchError::Fault { fault, log_tail })) => {
+                    return self.all_failed(&planned, &fault, &log_tail);
+                }
+                Some(Ok(reserved)) => Some(reserved),
+                None => None,
+            };
             let reserved = reserved.as_ref();
             let pinning = self.pinning(&planned, reserved);
             let id = (self.context.new_id)();
@@ -297,7 +296,7 @@ impl RunningRound<'_> {
         deployment: &mut Deployment,
         folder: &Path,
     ) -> Result<(), LaunchError> {
-        if self.context.steady_within.is_zero() || !launch.planned.is_warmed() {
+        if self.context.warm_up.is_none() || !launch.planned.is_warmed() {
             return Ok(());
         }
         (self.listener)(RoundEvent::WarmingUp { launch: launch.planned, estimate: &self.estimate });
@@ -307,7 +306,7 @@ impl RunningRound<'_> {
             shepherd: &starter.shepherd,
             cores: &launch.pinning.generator,
             folder,
-            limit: self.context.steady_within,
+            form: self.context.warm_up,
             interrupt: starter.interrupt,
         };
         let warm_up = warmer.warm_up(deployment, &launch.planned.cells)?;

@@ -300,10 +300,19 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
         let curve = row.curves.first().map(|curve| sparkline(&curve.rate_per_s)).unwrap_or_default();
         [row.server.clone(), steady].into_iter().chain(rates).chain(shares).chain([curve]).collect()
     };
+    let end = match &table.bursts {
+        None => "ends when".to_owned(),
+        Some(bursts) => format!(
+            "in {} of {} s, each followed by a pause of {} s; seconds of load are counted, and it is steady when",
+            counted(bursts.count, "burst", "bursts"),
+            number::value(bursts.length_s),
+            number::value(bursts.pause_s)
+        ),
+    };
     Sheet {
         title: format!("warm-up, form {}{on}", table.form),
         lead: format!(
-            "A closed loop with {} on {} ends when the rate of the last 4 s is at most 5 % above that of the 4 s before. Percentages \
+            "A closed loop with {} on {} {end} the rate of the last 4 s is at most 5 % above that of the 4 s before. Percentages \
              are shares of the rate in the last 4 s; the curve shows the first launch, one character per second.",
             counted(table.connections, "connection", "connections"),
             table.workloads.join(", ")

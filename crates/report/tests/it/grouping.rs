@@ -445,6 +445,7 @@ fn time_to_steady_state_and_the_warm_up_curve_are_shown_launch_by_launch() {
         warmed_s: rates.len() as f64,
         steady_after_s,
         limit_s: 60.0,
+        bursts: None,
         connections: 64,
         workloads: vec!["hello".to_owned()],
         rate_per_s: rates.to_vec(),

@@ -96,7 +96,7 @@ fn run_in(
     progress.begin(
         &opened.round,
         opened.is_resumed,
-        &RoundEstimate::from_launches(&opened.launches, opened.steady_within),
+        &RoundEstimate::from_launches(&opened.launches, opened.warm_up),
     );
     let view = resume_flags.view.then(|| begin_view(&opened.round, place)).transpose()?;
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
@@ -218,7 +218,7 @@ fn sit(
         },
         generator: &*opened.generator,
         own_generator: &starter_command[..1],
-        steady_within: opened.steady_within,
+        warm_up: opened.warm_up,
         neighbours: opened.neighbours.as_ref(),
         cores: &cores,
         workloads: &opened.workloads,

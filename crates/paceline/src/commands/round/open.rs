@@ -11,8 +11,8 @@ use crate::lab_folders::complain;
 use crate::store_location;
 use paceline_catalogue::estimate as estimate_of;
 use paceline_catalogue::{
-    Balancer, Catalogue, Cell, Database, MachineCapacity, Plan, PlannedLaunch, Resolution, STEADY_WITHIN,
-    Workload, fresh_seed, order,
+    Balancer, Catalogue, Cell, Database, LaunchWarmUp, MachineCapacity, Plan, PlannedLaunch, Resolution,
+    STEADY_WITHIN, Workload, fresh_seed, order,
 };
 use paceline_experiment::Objective;
 use paceline_host::{FileLock, Id, Neighbours};
@@ -23,7 +23,6 @@ use paceline_stats::{counted, span_text};
 use paceline_store::Store;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A round that is kept in the store and ready to run.
 pub struct OpenedRound {
@@ -33,8 +32,8 @@ pub struct OpenedRound {
     pub sitting: String,
     /// Every launch of the plan, in order.
     pub launches: Vec<PlannedLaunch>,
-    /// How long each launch may be warmed up.
-    pub steady_within: Duration,
+    /// How each launch is warmed up.
+    pub warm_up: LaunchWarmUp,
     /// Every workload it needs, with all its cases.
     pub workloads: Vec<Arc<Workload>>,
     /// Every balancer it needs.
@@ -63,12 +62,12 @@ pub struct OpenedRound {
 
 /// The size and duration of a new round, as text; nothing is begun.
 pub fn estimate(plan_flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<String> {
-    let NewRound { round, resolution, launches, steady_within, .. } =
+    let NewRound { round, resolution, launches, warm_up, .. } =
         new_round(plan_flags, catalogue, environment::read(), None)?;
     let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
     let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
     let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
-    let length = span_text(estimate_of(&launches, steady_within).as_secs());
+    let length = span_text(estimate_of(&launches, warm_up).as_secs());
     let lines = round.changes.iter().map(|change| format!("different from the plan: {change}"));
     let reported = format!(
         "plan {}: {}, {} of server, workload and load, {}, {}, {}; about {length}",
@@ -112,7 +111,7 @@ pub fn open(
     if !is_resumed {
         begun = for_machine(begun, plan_flags, catalogue, &environment)?;
     }
-    let NewRound { mut round, mut resolution, launches, gone, steady_within } = begun;
+    let NewRound { mut round, mut resolution, launches, gone, warm_up } = begun;
     let was_tuned = round.sittings.iter().any(|sitting| !sitting.tuned.is_empty());
     if held.settings.is_empty() && was_tuned {
         let note = "the round began with --tune or --quiet-cpu and is resumed without it: the machine's settings now differ, so the new trials get separate tables";
@@ -129,7 +128,7 @@ pub fn open(
         round,
         sitting,
         launches,
-        steady_within,
+        warm_up,
         workloads,
         balancers,
         databases,
@@ -169,8 +168,10 @@ fn new_round(
     // Drawn here if the plan has none, so that the kept plan always has one.
     let seed = requested.seed.or(seed).unwrap_or_else(fresh_seed);
     // Kept with the plan: a round from before this setting existed is resumed with its original behaviour.
-    let steady_within = requested.steady_within.unwrap_or(STEADY_WITHIN);
-    let requested = Plan { seed: Some(seed), steady_within: Some(steady_within), ..requested };
+    let usual = requested.warmup.is_none().then_some(STEADY_WITHIN);
+    let steady_within = requested.steady_within.or(usual);
+    let requested = Plan { seed: Some(seed), steady_within, ..requested };
+    let warm_up = requested.launch_warm_up();
     check_objectives(&requested)?;
     let sized = requested.sized(plan_flags.full, room(&environment));
     changes.extend(sized.changes);
@@ -194,7 +195,7 @@ fn new_round(
         changes,
         observed: plan.observed.clone(),
     };
-    Ok(NewRound { round, resolution, launches, gone: Vec::new(), steady_within })
+    Ok(NewRound { round, resolution, launches, gone: Vec::new(), warm_up })
 }
 
 /// A new round for the machine after tuning: if that gives more room, the plan is sized again.

@@ -7,7 +7,9 @@
 use super::flags::PlanFlags;
 use crate::exit::Complaint;
 use crate::lab_folders::complain;
-use paceline_catalogue::{AdHoc, Catalogue, Plan, PlannedLaunch, Resolution, Select, format_duration};
+use paceline_catalogue::{
+    AdHoc, Catalogue, LaunchWarmUp, Plan, PlannedLaunch, Resolution, Select, format_duration,
+};
 use paceline_record::Round;
 use paceline_stats::counted;
 use std::time::Duration;
@@ -22,15 +24,14 @@ pub struct NewRound {
     pub launches: Vec<PlannedLaunch>,
     /// The keys of its original cells that can no longer be measured.
     pub gone: Vec<String>,
-    /// How long each launch may be warmed up.
-    pub steady_within: Duration,
+    /// How each launch is warmed up.
+    pub warm_up: LaunchWarmUp,
 }
 
 /// The requested plan, and what the flags changed in it, as text.
 pub fn plan(flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<(Plan, Vec<String>)> {
     if let Some(made) = &flags.made {
-        let steady_within = flags.steady_within.or(made.steady_within);
-        return Ok((Plan { steady_within, ..made.clone() }, Vec::new()));
+        return Ok((with_steady_within(made.clone(), flags.steady_within).0, Vec::new()));
     }
     let Some(name) = &flags.plan else {
         return Ok((Plan { steady_within: flags.steady_within, ..ad_hoc(flags)? }, Vec::new()));
@@ -38,16 +39,23 @@ pub fn plan(flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<(Plan, V
     let plan = catalogue.plan(name).map_err(complain)?;
     let (plan, mut changes) = plan.narrowed(&flags.servers, &flags.workloads, catalogue).map_err(complain)?;
     let seed = flags.seed.or(plan.seed);
-    if let Some(limit) = flags.steady_within.filter(|limit| Some(*limit) != plan.steady_within) {
-        changes
-            .push(format!("launches are warmed up for at most {} (--steady-within)", format_duration(limit)));
-    }
-    let plan = Plan { steady_within: flags.steady_within.or(plan.steady_within), ..plan };
+    let (plan, reported) = with_steady_within(plan, flags.steady_within);
+    changes.extend(reported);
     let (changed, reported) = with_repeats(Plan { seed, ..plan }, flags.repeats, flags.full);
     changes.extend(reported);
     // Parsed again, so that changes by flags are checked by the same rules.
     let text = changed.to_toml().map_err(complain)?;
     Ok((Plan::parse(name, &text).map_err(complain)?, changes))
+}
+
+/// The plan with the continuous warm-up of `--steady-within`, and a message if the plan has another warm-up.
+fn with_steady_within(plan: Plan, limit: Option<Duration>) -> (Plan, Option<String>) {
+    let Some(limit) = limit else { return (plan, None) };
+    let instead = if plan.warmup.is_some() { " without the plan's bursts" } else { "" };
+    let reported = (plan.steady_within != Some(limit)).then(|| {
+        format!("launches are warmed up for at most {}{instead} (--steady-within)", format_duration(limit))
+    });
+    (Plan { steady_within: Some(limit), warmup: None, ..plan }, reported)
 }
 
 /// The plan with the number of repeats from `--repeats`, and a message if the plan has another number.

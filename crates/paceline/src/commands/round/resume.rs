@@ -44,10 +44,7 @@ pub fn resumed(
     if let Some(change) = without(&gone).filter(|change| !round.changes.contains(change)) {
         round.changes.push(change);
     }
-    Ok((
-        NewRound { round, resolution, launches, gone, steady_within: plan.steady_within.unwrap_or_default() },
-        lock,
-    ))
+    Ok((NewRound { round, resolution, launches, gone, warm_up: plan.launch_warm_up() }, lock))
 }
 
 /// Ids name folders and locks. Paceline never creates one of another form: such a store is damaged or malicious.

@@ -282,6 +282,37 @@ fn a_launch_is_warmed_up_before_its_loads() {
 }
 
 #[test]
+fn a_launch_is_warmed_up_in_bursts() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    tree.write(
+        "plans/bursts.toml",
+        "name = \"bursts\"\nrepeats = 1\nwarmup = { bursts = 3, pause = \"400ms\", length = \"1s\" }\n\
+         workloads = [\"hello\"]\n[[load]]\nname = \"a\"\nconnections = 4\nduration = \"400ms\"\nwarmup = \"50ms\"\n",
+    );
+    let round = |arguments: &[&str]| {
+        let mut command = tree.paceline(&[&["round", "bursts"], arguments].concat());
+        command.env_remove("PACELINE_STEADY_WITHIN");
+        Ran::from_output(command.output().unwrap())
+    };
+    let ran = round(&[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (_, trials) = tree.kept();
+    let warm_up = trials[0].startup.as_ref().unwrap().warm_up.as_ref().unwrap();
+    let bursts = warm_up.bursts.unwrap();
+    assert_eq!((bursts.count, bursts.length_s, bursts.pause_s), (3, 1.0, 0.4));
+    assert!(warm_up.warmed_s >= 4.2 && warm_up.rate_per_s.len() <= 3, "{warm_up:?}");
+    // Three seconds of load are too few to know whether it is steady.
+    assert!(
+        trials[0].verdicts.iter().any(|verdict| verdict.name == "still_warming"),
+        "{:?}",
+        trials[0].verdicts
+    );
+    let ran = round(&["--steady-within", "0s"]);
+    assert!(ran.stderr.contains("without the plan's bursts (--steady-within)"), "{ran:?}");
+    assert!(tree.kept().1[0].startup.as_ref().unwrap().warm_up.is_none());
+}
+
+#[test]
 fn a_resume_without_an_unfinished_round_is_reported() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&["round", "--resume"]);
