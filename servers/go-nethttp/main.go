@@ -36,9 +36,13 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	handler, err := routes(page, db)
+	if err != nil {
+		log.Fatal(err)
+	}
 	server := &http.Server{
 		Addr:              net.JoinHostPort(os.Getenv("PACELINE_HOST"), os.Getenv("PACELINE_PORT")),
-		Handler:           routes(page, db),
+		Handler:           handler,
 		ReadHeaderTimeout: time.Minute,
 	}
 	server.Protocols = new(http.Protocols)
@@ -70,7 +74,7 @@ func shutDown(server *http.Server) {
 	}
 }
 
-func routes(page []byte, db database) http.Handler {
+func routes(page []byte, db database) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/hello", text([]byte("Hello World\n")))
 	mux.HandleFunc("/byte", text([]byte("x")))
@@ -86,7 +90,7 @@ func routes(page []byte, db database) http.Handler {
 	if db != nil {
 		routeDatabase(mux, db)
 	}
-	return mux
+	return mux, routeArena(mux)
 }
 
 func text(body []byte) http.HandlerFunc {

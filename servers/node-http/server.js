@@ -7,6 +7,7 @@ const http = require('node:http');
 const http2 = require('node:http2');
 const path = require('node:path');
 
+const { listItems, sum } = require('./arena');
 const { openDatabase, queriesAsked, randomWorld, randomWorlds, updateWorlds, sortedFortunes } = require('./database');
 
 const WORKERS = Number(process.env.WORKERS ?? 1);
@@ -60,6 +61,7 @@ function serve() {
 
 function answer(request, response, page, databaseRoutes) {
   if (request.method === 'POST' && request.url === '/upload') return upload(request, response);
+  if (request.method === 'POST' && request.url.startsWith('/baseline11?')) return addBody(request, response);
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('Allow', 'GET, HEAD');
     return text(response, 405, 'Method Not Allowed\n');
@@ -78,9 +80,14 @@ function answer(request, response, page, databaseRoutes) {
       return named(response, 'text/plain; charset=utf-8', 'Hello, World!');
     case '/home':
       return text(response, 200, 'OK, no problema!');
+    case '/pipeline':
+      return text(response, 200, 'ok');
+    case '/baseline11':
+      return checked(response, 'text/plain; charset=utf-8', sum(query, ''));
     case '/tetra-million':
       return text(response, 200, (1_000_000n ** 1_000_000n).toString());
     default:
+      if (pathname.startsWith('/json/')) return checked(response, 'application/json', listItems(pathname, query));
       if (databaseRoutes.has(pathname)) return answerFromDatabase(response, databaseRoutes.get(pathname), query);
       return tetra(response, TETRA.exec(pathname));
   }
@@ -114,6 +121,20 @@ function upload(request, response) {
   let length = 0;
   request.on('data', (piece) => { length += piece.length; });
   request.on('end', () => text(response, 200, String(length)));
+}
+
+function addBody(request, response) {
+  const query = request.url.split('?', 2)[1];
+  let body = '';
+  request.setEncoding('utf8');
+  request.on('data', (piece) => { body += piece; });
+  request.on('end', () => checked(response, 'text/plain; charset=utf-8', sum(query, body.trim())));
+}
+
+// An answer, or 400 if the request has none.
+function checked(response, type, body) {
+  if (body === undefined) return text(response, 400, 'the request has a number that is none\n');
+  return named(response, type, body);
 }
 
 function tetra(response, match) {
