@@ -9,11 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 const PORT: u16 = 8080;
 /// How long its harness waits for a server, in seconds.
 const START_TIMEOUT_S: u64 = 30;
+/// Where an entry reads the data of the profile `json`, and our file of the same form.
+const ITEMS: (&str, &str) = ("/data/dataset.json", "arena-items.json");
 /// A profile, and our workload for it.
-const PROFILES: [(&str, &str); 6] = [
+const PROFILES: [(&str, &str); 8] = [
     ("baseline", "arena-baseline"),
     ("limited-conn", "arena-baseline"),
     ("pipelined", "arena-pipeline"),
+    ("json", "arena-json"),
+    ("upload", "arena-upload"),
     ("echo-ws", "echo"),
     ("echo-ws-pipeline", "echo"),
     ("echo-ws-limited", "echo"),
@@ -49,6 +53,7 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
         return Ok(Entries { servers: Vec::new(), skipped });
     }
     let is_idiomatic = matches!(text("type"), "production" | "");
+    let needs_items = workloads.contains("arena-json");
     let io_uring = text("engine").contains("io_uring");
     let name = if text("display_name").is_empty() { folder_name.as_str() } else { text("display_name") };
     let style = if is_idiomatic { "idiomatic" } else { "tuned" };
@@ -72,6 +77,7 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
             command: Vec::new(),
             rights: io_uring.then_some("io_uring").into_iter().collect(),
             args: BTreeMap::new(),
+            mounts: if needs_items { BTreeMap::from([ITEMS]) } else { BTreeMap::new() },
         },
         run: RunText { start_timeout_s: START_TIMEOUT_S },
     };

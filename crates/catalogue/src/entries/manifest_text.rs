@@ -38,6 +38,8 @@ pub(super) struct ContainerText {
     pub rights: Vec<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<&'static str, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mounts: BTreeMap<&'static str, &'static str>,
 }
 
 /// `[run]`.

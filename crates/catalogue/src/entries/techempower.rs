@@ -103,6 +103,7 @@ fn server(
             command,
             rights: Vec::new(),
             args: args.into(),
+            mounts: BTreeMap::new(),
         },
         run: RunText { start_timeout_s: START_TIMEOUT_S },
     };
