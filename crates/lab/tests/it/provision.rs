@@ -100,6 +100,23 @@ fn a_server_is_built_once_and_again_after_a_change() {
 }
 
 #[test]
+fn a_server_whose_files_were_deleted_is_set_up_and_built_again() {
+    let tree = Tree::new(&format!("[setup]\ncommand = 'echo x > $PACELINE_BUILD/fetched'\n{BUILD}"));
+    let set_up = || tree.provisioner().set_up(&tree.server(), false).unwrap();
+    let state = || tree.provisioner().state(&tree.server()).unwrap();
+    assert!(matches!(set_up(), StepOutcome::Now(_)));
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
+    assert_eq!((set_up(), state()), (StepOutcome::Already, ServerState::Ready));
+    // As a user deletes them who may not delete the provisioner's own.
+    for file in ["fetched", "made"] {
+        std::fs::remove_file(tree.path(format!(".paceline/build/sh-one/{file}"))).unwrap();
+    }
+    assert_eq!(state(), ServerState::NotSetUp);
+    assert!(matches!(set_up(), StepOutcome::Now(_)));
+    assert_eq!(state(), ServerState::NotBuilt);
+}
+
+#[test]
 fn the_first_launch_after_a_build_is_recorded() {
     let tree = Tree::new(BUILD);
     let note = || tree.provisioner().note_launch(&tree.server());
