@@ -9,6 +9,7 @@ use crate::tool::{FirstResponse, ToolOutput, concerns};
 use paceline_record::{Block, Run};
 use paceline_stats::Histogram;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
 /// The percentiles of its table; the last is the longest time.
 const PERCENTS: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
@@ -148,9 +149,13 @@ impl AbReport<'_> {
         ];
         if let Some(tls) = &self.run.target.tls {
             let version = tls.version.clone().unwrap_or_default();
-            let cipher = tls.cipher.clone().unwrap_or_default();
+            let cipher = openssl_name(tls.cipher.as_deref().unwrap_or_default());
             facts.push(("SSL/TLS Protocol:", format!("TLSv{version},{cipher}")));
-            facts.push(("TLS Server Name:", tls.name.clone()));
+            let key = tls.group.as_deref().and_then(temporary_key);
+            facts.extend(key.map(|key| ("Server Temp Key:", key.to_owned())));
+            if tls.name.parse::<IpAddr>().is_err() {
+                facts.push(("TLS Server Name:", tls.name.clone()));
+            }
         }
         facts.extend([
             blank(),
@@ -340,6 +345,23 @@ impl AbReport<'_> {
             );
         }
         text
+    }
+}
+
+/// A cipher suite's name in OpenSSL, from that at IANA; those of TLS 1.3 are the same.
+fn openssl_name(iana: &str) -> String {
+    let Some((exchange, cipher)) = iana.split_once("_WITH_") else { return iana.to_owned() };
+    let cipher = cipher.replace("AES_", "AES").replace("POLY1305_SHA256", "POLY1305");
+    format!("{}_{cipher}", exchange.trim_start_matches("TLS_")).replace('_', "-")
+}
+
+/// The key of a group of the key exchange, as OpenSSL describes it.
+fn temporary_key(group: &str) -> Option<&'static str> {
+    match group {
+        "X25519" => Some("X25519 253 bits"),
+        "secp256r1" => Some("ECDH prime256v1 256 bits"),
+        "secp384r1" => Some("ECDH secp384r1 384 bits"),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{PrintedReport, peer};
-use paceline_record::{Counts, Lengths, Times, fixture};
+use paceline_record::{Counts, Lengths, Times, Tls, fixture};
 
 const AB: &str = include_str!("../../../../import/fixtures/ab.txt");
 
@@ -97,6 +97,31 @@ fn what_is_written_is_read_back() {
     assert_eq!((read.times_ns["p50"], read.times_ns["max"]), (150e6, 300e6));
     assert_eq!(output.status, 104, "a connection broke, without -r");
     assert!(output.stderr.contains("apr_socket_recv: Connection reset by peer (104)\n"));
+}
+
+/// The lines on TLS are those of ab 2.3 with OpenSSL 3.0, without the length of the server's key.
+#[test]
+fn tls_is_described_with_openssls_names() {
+    let mut run = run();
+    let tls = Tls {
+        version: Some("1.2".to_owned()),
+        cipher: Some("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384".to_owned()),
+        group: Some("X25519".to_owned()),
+        name: "127.0.0.1".to_owned(),
+        ..Tls::default()
+    };
+    run.target.tls = Some(tls.clone());
+    let (text, _) = whole("-n 300 https://127.0.0.1:443/", &run);
+    let said = "443\nSSL/TLS Protocol:       TLSv1.2,ECDHE-RSA-AES256-GCM-SHA384\nServer Temp Key:        X25519 253 bits\n\n";
+    assert!(text.contains(said), "{text}");
+    run.target.tls = Some(Tls { name: "localhost".to_owned(), group: None, ..tls });
+    let (text, _) = whole("-n 300 https://localhost:443/", &run);
+    assert!(text.contains("SHA384\nTLS Server Name:        localhost\n\n"), "{text}");
+    assert_eq!(
+        openssl_name("TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
+        "ECDHE-ECDSA-CHACHA20-POLY1305"
+    );
+    assert_eq!(openssl_name("TLS_AES_128_GCM_SHA256"), "TLS_AES_128_GCM_SHA256");
 }
 
 #[test]
