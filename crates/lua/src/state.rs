@@ -13,6 +13,13 @@ const WRK: &str = include_str!("wrk.lua");
 /// The chunk's name, as it appears in errors.
 const WRK_NAME: &str = "=wrk";
 
+/// What `require "socket"` returns: of LuaSocket, which is in C, the clock that scripts seed random numbers with.
+fn clock_module(lua: &Lua, _: mlua::MultiValue) -> mlua::Result<Table> {
+    let module = lua.create_table()?;
+    module.raw_set("gettime", lua.create_function(|_, ()| Ok(statistics::time_us() / 1e6))?)?;
+    Ok(module)
+}
+
 /// A state.
 #[derive(Debug)]
 pub struct State {
@@ -52,6 +59,8 @@ impl State {
         if call.is_wrk2 {
             wrk.raw_set("time_us", self.lua.create_function(|_, ()| Ok(statistics::time_us()))?)?;
         }
+        let preload: Table = self.lua.globals().get::<Table>("package")?.get("preload")?;
+        preload.raw_set("socket", self.lua.create_function(clock_module)?)?;
         let headers: Table = wrk.raw_get("headers")?;
         call.headers.iter().try_for_each(|(name, value)| headers.raw_set(name.as_str(), value.as_str()))
     }
