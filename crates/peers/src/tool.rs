@@ -42,6 +42,11 @@ pub trait ToolInputs {
     /// Why it cannot be read.
     fn read(&self, path: &str) -> Result<String, String>;
 
+    /// Why a file, which may have any content, cannot be opened.
+    fn unreadable(&self, path: &str) -> Option<String> {
+        self.read(path).err()
+    }
+
     /// The value of an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 }
@@ -75,6 +80,9 @@ pub trait ToolCommand {
 
     /// What the tool prints if it cannot connect to the target at all, with the cause.
     fn unreachable(&self, why: &str, errno: i32) -> ToolOutput;
+
+    /// What the tool prints if the name of the target, or of its proxy, has no address, with the resolver's reason.
+    fn unresolved(&self, host: &str, why: &str) -> ToolOutput;
 
     /// The report of a run.
     fn report(&self, run: &Run, first: Option<&FirstResponse>) -> ToolOutput;

@@ -15,8 +15,9 @@ use paceline_peers::{
 use paceline_record::Run;
 use paceline_run::Prepared;
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io;
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -98,6 +99,13 @@ impl ToolInputs for Inputs {
         paceline_files::read_text(Path::new(path), MAX_INPUT_BYTES).map_err(|error| reason(&error))
     }
 
+    fn unreadable(&self, path: &str) -> Option<String> {
+        // To open a pipe would take its text, or wait for its writer.
+        let opened = fs::metadata(path)
+            .and_then(|file| if file.is_file() { File::open(path).map(drop) } else { Ok(()) });
+        opened.err().map(|error| reason(&error))
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
@@ -122,7 +130,10 @@ fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
     let run = match (run, failure.as_ref()) {
         (Ok(Some(run)), _) => run,
         (Err(_), Some(failure)) => return Ok(Ended { output: refused(failure), scripts: None }),
-        (Err(error), None) => return Err(error),
+        (Err(error), None) => {
+            let output = unresolved(command.as_ref()).ok_or(error)?;
+            return Ok(Ended { output, scripts: None });
+        }
         (Ok(None), _) => return Ok(Ended { output: refusal.unwrap_or_default(), scripts: None }),
     };
     write_record(command.as_ref(), &run)?;
@@ -206,6 +217,17 @@ fn first_response(prepared: &Prepared) -> Option<FirstResponse> {
         server: server.next().map(|(_, value)| word(value)).unwrap_or_default(),
         body_bytes: exchange.body.len() as u64,
     })
+}
+
+/// What a tool prints if a run failed because the name to connect to has no address.
+fn unresolved(command: &dyn ToolCommand) -> Option<ToolOutput> {
+    let job = command.job();
+    let url = job.proxy.as_ref().map_or(&job.url, |proxy| &proxy.url);
+    let error = (url.host.as_str(), url.port).to_socket_addrs().err()?;
+    // The standard library puts its own words before those of the resolver.
+    let text = error.to_string();
+    let why = text.rsplit(": ").next().unwrap_or_default();
+    Some(command.unresolved(&url.host, why))
 }
 
 /// Opens one connection, as the tools do before they print anything.

@@ -33,6 +33,9 @@ pub const AB: Peer = Peer {
     read,
 };
 
+/// The status if a name has no address: APR's error 670002, modulo 256.
+const UNRESOLVED: u8 = 50;
+
 fn read(printed: &PrintedReport<'_>) -> Result<PeerReport, String> {
     let lines = printed.lines();
     let complete = lines.count("Complete requests:")?;
@@ -132,6 +135,11 @@ impl ToolCommand for AbCommand {
         let stderr = format!("apr_socket_recv: {why} ({errno})\n");
         let status = u8::try_from(errno).unwrap_or(1);
         ToolOutput { stdout: write::begin(self), stderr, status, ..ToolOutput::default() }
+    }
+
+    fn unresolved(&self, host: &str, why: &str) -> ToolOutput {
+        let stderr = format!("apr_sockaddr_info_get() for {host}: {why} (670002)\n");
+        ToolOutput { stdout: write::begin(self), stderr, status: UNRESOLVED, ..ToolOutput::default() }
     }
 
     fn report(&self, run: &Run, first: Option<&FirstResponse>) -> ToolOutput {

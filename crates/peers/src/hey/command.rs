@@ -3,7 +3,7 @@
 //! What this engine cannot do is refused, with what to use instead.
 
 use super::flags::{self, GivenFlags};
-use crate::tool::{ToolOutput, take_record_file};
+use crate::tool::{ToolInputs, ToolOutput, take_record_file};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_http::{Scheme, Url};
 use paceline_job::{
@@ -125,6 +125,22 @@ impl HeyCommand {
         Ok(command)
     }
 
+    /// Checks that the file of the body can be opened.
+    ///
+    /// # Errors
+    /// What the program prints instead of a run.
+    pub fn with_body(self, inputs: &dyn ToolInputs) -> Result<Self, ToolOutput> {
+        let Some(Content::File { file }) = &self.job.requests[0].body else { return Ok(self) };
+        let file = file.to_string_lossy();
+        match inputs.unreadable(&file) {
+            Some(why) => {
+                let stderr = format!("open {file}: {}\n", why.to_lowercase());
+                Err(ToolOutput { stderr, status: 1, ..ToolOutput::default() })
+            }
+            None => Ok(self),
+        }
+    }
+
     fn set(&mut self, flag: &str, value: &str) -> Result<(), ToolOutput> {
         match flag {
             "n" => self.requests = parsed::<i64>(flag, value)?.max(0).unsigned_abs(),
@@ -139,6 +155,9 @@ impl HeyCommand {
             "o" if value == "csv" => {
                 let instead = "single requests are not kept; `paceline run --csv FILE` writes a row per second, -o FILE.hgrm all percentiles";
                 return Err(refusal("o csv", instead));
+            }
+            "o" if !value.is_empty() => {
+                return Err(refusal(&format!("o {value}"), "leave it out for the summary"));
             }
             "o" | "more" => {}
             "h2" => self.job.protocol = if is_set(flag, value)? { Protocol::Http2 } else { Protocol::Http11 },
@@ -379,6 +398,7 @@ mod tests {
             ("-q 1e300 http://a/", "paceline: -q 1000", 1),
             ("-H bad http://a/", "could not parse the provided input; input = bad\n\nUsage", 1),
             ("-o csv http://a/", "paceline: hey -o csv is not supported", 1),
+            ("-o xml http://a/", "paceline: hey -o xml is not supported", 1),
         ] {
             let output = parse(line).unwrap_err();
             assert!(output.stderr.starts_with(message) && output.stdout.is_empty(), "{line}: {output:?}");

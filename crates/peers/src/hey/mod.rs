@@ -92,6 +92,10 @@ impl ToolCommand for HeyCommand {
         write::unreachable(self, why)
     }
 
+    fn unresolved(&self, host: &str, _why: &str) -> ToolOutput {
+        write::unresolved(self, host)
+    }
+
     fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
         write::report(self, run)
     }

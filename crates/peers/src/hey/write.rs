@@ -60,9 +60,17 @@ pub fn report(command: &HeyCommand, run: &Run) -> ToolOutput {
 
 /// The text if no connection can be made.
 pub fn unreachable(command: &HeyCommand, why: &str) -> ToolOutput {
-    let errors = vec![(command.requests(), connect_error(command, &why.to_lowercase()))];
-    let stdout = text(&Figures { errors, ..Figures::default() });
-    ToolOutput { stdout, ..ToolOutput::default() }
+    all_failed(command, connect_error(command, &why.to_lowercase()))
+}
+
+/// The text if the server's name has no address.
+pub fn unresolved(command: &HeyCommand, host: &str) -> ToolOutput {
+    all_failed(command, request_error(command, &format!("dial tcp: lookup {host}: no such host")))
+}
+
+fn all_failed(command: &HeyCommand, error: String) -> ToolOutput {
+    let errors = vec![(command.requests(), error)];
+    ToolOutput::of_stdout(text(&Figures { errors, ..Figures::default() }))
 }
 
 fn connect_error(command: &HeyCommand, why: &str) -> String {

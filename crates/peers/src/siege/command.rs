@@ -89,6 +89,8 @@ pub struct SiegeCommand {
     pub requests: Option<u64>,
     /// Whether nothing is printed.
     pub is_quiet: bool,
+    /// Whether single transactions are to be printed, which ends the line before them.
+    pub is_verbose: bool,
     /// Whether the report is JSON.
     pub is_json: bool,
     /// The log, if one is written.
@@ -168,6 +170,7 @@ impl SiegeCommand {
             job: Job::default(),
             requests: None,
             is_quiet: settings.is_on("quiet", false),
+            is_verbose: settings.is_on("verbose", true),
             is_json: settings.is_on("json_output", false),
             log: None,
             notes: Vec::new(),
@@ -178,7 +181,10 @@ impl SiegeCommand {
             match flag {
                 'q' => command.is_quiet = true,
                 'j' => command.is_json = true,
-                'v' => command.notes.push("single transactions are not printed (-v)"),
+                'v' => {
+                    command.is_verbose = true;
+                    command.notes.push("single transactions are not printed (-v)");
+                }
                 _ => reading.set(*flag, value)?,
             }
         }

@@ -111,7 +111,11 @@ impl ToolCommand for SiegeCommand {
     }
 
     fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {
-        write::unreachable(self, why)
+        write::unreachable(self, &[&format!("socket: unable to connect: {why}")])
+    }
+
+    fn unresolved(&self, _host: &str, why: &str) -> ToolOutput {
+        write::unreachable(self, &["Address resolution failed with the following error:", why])
     }
 
     fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {

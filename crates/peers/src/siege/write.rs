@@ -33,9 +33,10 @@ pub fn begin(command: &SiegeCommand) -> ToolOutput {
     let mut stderr = String::new();
     if !command.is_quiet && !command.is_json {
         let users = command.users();
+        let end = if command.is_verbose { "\n" } else { "" };
         let _ = write!(
             stderr,
-            "** {VERSION}\n** Preparing {users} concurrent users for battle.\nThe server is now under siege...\n"
+            "** {VERSION}\n** Preparing {users} concurrent users for battle.\nThe server is now under siege...{end}"
         );
     }
     ToolOutput { stderr, ..ToolOutput::default() }
@@ -89,10 +90,10 @@ pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
 }
 
 /// The text if no connection can be made.
-pub fn unreachable(command: &SiegeCommand, why: &str) -> ToolOutput {
+pub fn unreachable(command: &SiegeCommand, errors: &[&str]) -> ToolOutput {
     let failed = command.requests.unwrap_or(MOST_FAILURES).min(MOST_FAILURES);
     let begun = begin(command).stderr;
-    let error = format!("[error] socket: unable to connect: {why}\n");
+    let error: String = errors.iter().map(|error| format!("[error] {error}\n")).collect();
     let report = output(command, &Figures { failed, ..Figures::default() }, "\n");
     ToolOutput { stderr: begun + &error + &report.stderr, ..report }
 }

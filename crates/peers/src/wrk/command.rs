@@ -98,7 +98,6 @@ const WRK_OPTIONS: OptionTable = OptionTable {
         ('L', false),
         ('r', false),
         ('v', false),
-        ('h', false),
     ],
     long: &[
         ("connections", 'c'),
@@ -129,7 +128,6 @@ const WRK2_OPTIONS: OptionTable = OptionTable {
         ('B', false),
         ('r', false),
         ('v', false),
-        ('h', false),
     ],
     long: &[
         ("connections", 'c'),
@@ -231,9 +229,7 @@ impl WrkCommand {
                 'c' => small(value).map(|connections| self.connections = connections),
                 'd' => seconds(value).map(|duration_s| self.duration_s = duration_s),
                 'T' => seconds(value).map(|timeout_s| self.timeout_s = timeout_s.max(1)),
-                'R' => number(value)
-                    .and_then(|rate| Rate::per_second(rate as f64))
-                    .map(|rate| self.rate = Some(rate)),
+                'R' => number(value).map(|rate| self.rate = Rate::per_second(rate as f64)),
                 'H' => {
                     self.add_header(value)?;
                     Some(())
@@ -325,22 +321,33 @@ impl WrkCommand {
         &self.url
     }
 
+    /// The service that the host's name is looked up with: the port as given, or the scheme.
+    pub fn service(&self) -> String {
+        self.given_parts().1.unwrap_or_else(|| self.url.scheme.name().to_owned())
+    }
+
+    /// The URL after the scheme, its port if one is given, and where its path begins.
+    fn given_parts(&self) -> (&str, Option<String>, usize) {
+        let rest = self.given_url.split_once("://").map_or("", |(_, rest)| rest);
+        let path_at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let authority = rest[..path_at].rsplit('@').next().unwrap_or_default();
+        let has_port = |port: &&str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let port = authority.rsplit_once(':').map(|(_, port)| port).filter(has_port);
+        (rest, port.map(str::to_owned), path_at)
+    }
+
     /// The script, with what it is given.
     pub fn script(&self) -> Option<ScriptCall> {
         let file = self.script.clone()?;
-        let (_, rest) = self.given_url.split_once("://")?;
-        let path_at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(path_at);
-        let authority = authority.rsplit('@').next().unwrap_or_default();
-        let has_port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
-        let port = authority.rsplit_once(':').filter(has_port).map(|(_, port)| port.to_owned());
+        let (rest, port, path_at) = self.given_parts();
+        let path = &rest[path_at..];
         Some(ScriptCall {
             file,
             arguments: self.arguments.clone(),
             headers: self.headers.0.clone(),
             scheme: self.url.scheme.name().to_owned(),
             host: self.url.host.trim_matches(['[', ']']).to_owned(),
-            port: port.filter(|port| !port.is_empty()),
+            port,
             path: if path.starts_with('/') { path.to_owned() } else { "/".to_owned() },
             is_wrk2: self.variant == Variant::Wrk2,
         })
@@ -408,14 +415,18 @@ mod tests {
             ("-d10ms http://127.0.0.1/", "", true),
             ("-t0 http://127.0.0.1/", "", true),
             ("-x http://127.0.0.1/", "wrk: invalid option -- 'x'\n", true),
+            ("-h", "wrk: invalid option -- 'h'\n", true),
+            ("--help", "", true),
             ("-H A:1 http://127.0.0.1/", "paceline: -H \"A:1\": write", false),
         ] {
             let output = parse(Variant::Wrk, line).unwrap_err();
             assert!(output.stderr.starts_with(stderr), "{line}: {output:?}");
             assert_eq!((output.status, output.stdout == WRK_USAGE), (1, has_usage), "{line}");
         }
-        let output = parse(Variant::Wrk2, "http://127.0.0.1/").unwrap_err();
-        assert_eq!(output.stderr, "Throughput MUST be specified with the --rate or -R option\n");
+        for line in ["http://127.0.0.1/", "-R0 http://127.0.0.1/"] {
+            let output = parse(Variant::Wrk2, line).unwrap_err();
+            assert_eq!(output.stderr, "Throughput MUST be specified with the --rate or -R option\n");
+        }
         let version = parse(Variant::Wrk, "-v").unwrap_err();
         assert!(version.stdout.starts_with("wrk 4.2.0 [Paceline ") && version.stdout.ends_with(WRK_USAGE));
     }

@@ -176,6 +176,11 @@ impl ToolCommand for WrkCommand {
         ToolOutput { stderr, status: 1, ..ToolOutput::default() }
     }
 
+    fn unresolved(&self, host: &str, why: &str) -> ToolOutput {
+        let stderr = format!("unable to resolve {host}:{} {why}\n", self.service());
+        ToolOutput { stderr, status: 1, ..ToolOutput::default() }
+    }
+
     fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
         write::report(self, run)
     }

@@ -102,7 +102,10 @@ fn nothing_is_printed_quietly_and_failures_are_counted() {
     let quiet = command("-q -c 3 -r 20 --no-parser http://127.0.0.1:1/");
     let output = report(&quiet, &run());
     assert_eq!((output.stdout + &output.stderr, begin(&quiet)), (String::new(), ToolOutput::default()));
-    let output = unreachable(&command("-c 3 -r 20 http://127.0.0.1:1/"), "Connection refused");
+    let output = unreachable(
+        &command("-c 3 -r 20 http://127.0.0.1:1/"),
+        &["socket: unable to connect: Connection refused"],
+    );
     assert!(output.stderr.contains("\nFailed transactions:\t          60\n"), "{}", output.stderr);
     assert!(output.stderr.contains("unable to connect: Connection refused"));
 }
