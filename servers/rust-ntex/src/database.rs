@@ -1,0 +1,1 @@
+../../rust-axum/src/database.rs
