@@ -25,6 +25,7 @@ mod rounds_text;
 mod why;
 mod why_steps;
 mod why_text;
+mod why_waits;
 mod window_outcome;
 
 pub use capacity::{

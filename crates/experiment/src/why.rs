@@ -7,6 +7,7 @@
 use crate::limit::limit_of;
 use crate::request_time::RequestTime;
 use crate::why_steps::{NextStep, next_steps};
+use crate::why_waits::{WaitCause, wait_causes};
 use crate::{LoadResult, TimeSummary};
 use paceline_judge::{judged_times, unusable_because};
 use paceline_record::{CodeKind, Limit, Profile, Run, Verdict};
@@ -78,7 +79,7 @@ pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
     let limit = limit_of(&LoadResult::from_run(closed));
     // An open loop that the server did not keep up with has the times of a queue.
     let half = half.filter(|run| unusable_because(&run.verdicts).is_none());
-    let costs = costs(half.unwrap_or(closed), closed.profile.as_ref());
+    let costs = costs(half.unwrap_or(closed), closed, half);
     let mut verdicts: Vec<Verdict> = closed.verdicts.clone();
     for verdict in half.iter().flat_map(|run| &run.verdicts) {
         if !verdicts.iter().any(|known| known.name == verdict.name) {
@@ -113,8 +114,12 @@ impl WhyLoad {
 }
 
 /// The largest costs of a request.
-fn costs(run: &Run, profile: Option<&Profile>) -> Vec<RequestCost> {
+fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
     let time = RequestTime::of_run(run);
+    let profile = run.profile.as_ref().or(closed.profile.as_ref());
+    let waits = waits(run, closed, half);
+    let seen_ns: f64 = waits.iter().map(|(_, ns, _)| ns).sum();
+    let unseen_ns = (time.waiting_ns - seen_ns).max(0.0);
     let mut costs: Vec<(String, f64, String)> = Vec::new();
     if let Some((server, cpu_ns)) = run.server.as_ref().zip(time.cpu_ns) {
         match profile.and_then(|profile| profile.kernel_share.map(|kernel| (profile, kernel))) {
@@ -134,13 +139,14 @@ fn costs(run: &Run, profile: Option<&Profile>) -> Vec<RequestCost> {
             time.run_delay_ns,
             "its threads were runnable and not on a core".to_owned(),
         ));
-        let share = 100.0 * ratio(time.waiting_ns, time.mean_ns);
+        let share = 100.0 * ratio(unseen_ns, time.mean_ns);
         costs.push((
             "waiting for something else".to_owned(),
-            time.waiting_ns,
+            unseen_ns,
             format!("{share:.0} % of the time of a request is no CPU time: locks, timers, disks, other services, or its turn on a busy thread"),
         ));
     }
+    costs.extend(waits);
     for server in &run.behind_server {
         let evidence = format!("CPU time of process {}, to which the server has connections", server.pid);
         costs.push((format!("{} behind it", server.name), server.cpu_ns_per_request, evidence));
@@ -159,6 +165,17 @@ fn costs(run: &Run, profile: Option<&Profile>) -> Vec<RequestCost> {
         evidence,
     };
     shown.map(cost).collect()
+}
+
+/// The waits of the server's threads that requests cause: what for, the time for each request of a run, and the evidence.
+fn waits(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<(String, f64, String)> {
+    let Some(seen) = &run.server_waits else { return Vec::new() };
+    let of_cause = |cause: WaitCause| {
+        let wait = seen.waits.iter().find(|wait| wait.kind == cause.kind && wait.on == cause.on)?;
+        let evidence = format!("{:.1} of its threads wait there at any moment", wait.threads);
+        Some((cause.words(), seen.ns_per_request(wait), evidence))
+    };
+    wait_causes(closed, half).into_iter().filter_map(of_cause).collect()
 }
 
 /// The functions with the most samples of their own, in the kernel or not.

@@ -1,8 +1,10 @@
-//! What to try next, from the limit, the waiting of requests at two rates, the functions of the profile and the verdicts.
+//! What to try next, from the limit, the waiting of requests and of threads at two rates, the functions of the profile and
+//! the verdicts.
 //!
 //! A step names the finding that suggests it and, where there is one, a command that does it or shows more.
 
 use crate::request_time::RequestTime;
+use crate::why_waits::{WaitCause, many_calls, wait_causes};
 use paceline_judge::VerdictName;
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
 use serde::Serialize;
@@ -130,10 +132,20 @@ pub(crate) fn next_steps(
     half: Option<&Run>,
     verdicts: &[Verdict],
 ) -> Vec<NextStep> {
-    let mut steps: Vec<NextStep> = from_verdicts(verdicts).collect();
-    steps.extend(from_waiting(url, closed, half));
-    steps.extend(from_limit(url, limit, closed));
-    steps.extend(closed.profile.iter().flat_map(from_profile));
+    let mut steps: Vec<NextStep> = from_verdicts(verdicts, true).collect();
+    let waits = from_threads(closed, half);
+    if waits.is_empty() {
+        steps.extend(from_waiting(url, closed, half));
+    }
+    steps.extend(waits);
+    let kinds: Vec<NextStep> = closed.profile.iter().flat_map(from_profile).collect();
+    let limit_step = from_limit(url, limit, closed);
+    // Functions say more than that the CPU is the limit.
+    match limit.kind {
+        LimitKind::ServerCpu => steps.extend(kinds.into_iter().chain(limit_step)),
+        _ => steps.extend(limit_step.into_iter().chain(kinds)),
+    }
+    steps.extend(from_verdicts(verdicts, false));
     steps.extend(from_failure(closed));
     let mut distinct: Vec<NextStep> = Vec::new();
     for step in steps {
@@ -145,13 +157,14 @@ pub(crate) fn next_steps(
     distinct
 }
 
-/// What the verdicts advise about the server, the machine and the load, the most severe first. What the closed loop at its
-/// limit says about the generator is the limit.
-fn from_verdicts(verdicts: &[Verdict]) -> impl Iterator<Item = NextStep> + '_ {
-    let says_why = |verdict: &&Verdict| !is_one_of(verdict, &SAY_NOT_WHY);
+/// What the verdicts that name a cause, or the others, advise about the server, the machine and the load, the named causes
+/// first, then the most severe. What the closed loop at its limit says about the generator is the limit.
+fn from_verdicts(verdicts: &[Verdict], of_causes: bool) -> impl Iterator<Item = NextStep> + '_ {
+    let says_why =
+        move |verdict: &&Verdict| !is_one_of(verdict, &SAY_NOT_WHY) && is_cause(verdict) == of_causes;
     let mut known: Vec<&Verdict> =
         verdicts.iter().filter(|verdict| verdict.blame != Blame::Generator).filter(says_why).collect();
-    known.sort_by_key(|verdict| std::cmp::Reverse((verdict.severity, is_cause(verdict))));
+    known.sort_by_key(|verdict| std::cmp::Reverse((is_one_of(verdict, &CAUSES), verdict.severity)));
     known.into_iter().map(|verdict| NextStep {
         what: verdict.remedy.clone(),
         command: Some(format!("paceline explain {}", verdict.name)),
@@ -160,13 +173,31 @@ fn from_verdicts(verdicts: &[Verdict]) -> impl Iterator<Item = NextStep> + '_ {
     })
 }
 
-/// Whether it names a cause: a caution, or one of the notes that do.
+/// Whether it comes before what the server waits for: it names a cause, or nothing else can be read from the run.
 fn is_cause(verdict: &Verdict) -> bool {
-    verdict.severity > Severity::Note || is_one_of(verdict, &CAUSES)
+    is_one_of(verdict, &CAUSES) || verdict.severity == Severity::Invalid
 }
 
 fn is_one_of(verdict: &Verdict, names: &[VerdictName]) -> bool {
     VerdictName::parse(&verdict.name).is_some_and(|name| names.contains(&name))
+}
+
+/// What the threads of the server wait for, and what it sends to other services.
+fn from_threads(closed: &Run, half: Option<&Run>) -> Vec<NextStep> {
+    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
+    let many: Vec<(&str, f64)> = many_calls(closed).collect();
+    let calls = many.iter().map(|(address, messages)| NextStep {
+        what: format!("Requests call {address} many times (N+1 queries): fetch what one needs with one query, or several at a time."),
+        command: Some(format!("strace -f -e trace=network -p {pid}")),
+        because: format!("each request sends {messages:.1} messages to {address}"),
+    });
+    let is_new = |cause: &WaitCause| !many.iter().any(|(address, _)| *address == cause.on);
+    let causes = wait_causes(closed, half).into_iter().filter(is_new).map(|cause| NextStep {
+        what: cause.advice(),
+        command: Some(cause.command(pid)),
+        because: cause.evidence(),
+    });
+    calls.chain(causes).collect()
 }
 
 /// What the waiting of requests suggests, at the limit and at half of its rate.

@@ -18,6 +18,7 @@ mod fuzz {
         crate::cores::fuzz(text);
         crate::cgroup::fuzz(text);
         crate::left_over::fuzz(text);
+        crate::thread_waits::fuzz(text);
     }
 }
 mod inherited;
@@ -38,6 +39,7 @@ pub mod shepherd;
 mod slurm;
 mod sock_diag;
 pub mod system;
+mod thread_waits;
 mod throttle;
 pub mod tree;
 mod tune;
@@ -63,6 +65,7 @@ pub use place::{
 };
 pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
+pub use thread_waits::WaitSampler;
 pub use throttle::ThrottleCounts;
 pub use tune::{Tuning, restore_tuning};
 pub use user::{User, UserError, owner_remedy, user_name, user_of_group};

@@ -200,7 +200,7 @@ impl LocalConnections {
 }
 
 /// The inodes of a process's sockets.
-fn sockets_of(pid: Pid) -> impl Iterator<Item = u64> {
+pub(crate) fn sockets_of(pid: Pid) -> impl Iterator<Item = u64> {
     process::descriptors(pid)
         .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
 }

@@ -6,6 +6,7 @@
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, sockopt};
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 // linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h.
@@ -19,6 +20,12 @@ const ESTABLISHED_STATE: u32 = 1 << 1;
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
+/// The attribute with the connection's `tcp_info`, which a request names by the bit one below its number.
+const INET_DIAG_INFO: u16 = 2;
+/// A request for messages without attributes.
+const NO_EXTENSION: u8 = 0;
+/// Where `tcp_info` has the number of segments with data that were sent: linux/tcp.h.
+const DATA_SEGMENTS_OUT: usize = 156;
 
 /// A listening socket.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,12 +45,22 @@ pub(crate) struct ConnectedSocket {
     pub(crate) remote_port: u16,
 }
 
+/// What was sent on an established connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SentSegments {
+    pub(crate) inode: u64,
+    pub(crate) local_port: u16,
+    pub(crate) remote: SocketAddr,
+    /// Segments with data since the connection was opened.
+    pub(crate) segments: u32,
+}
+
 /// The TCP sockets that listen on a port, over IPv4 and IPv6.
 ///
 /// # Errors
 /// When the kernel does not answer such requests, for example inside a sandbox.
 pub(crate) fn listening(port: u16) -> io::Result<Vec<ListeningSocket>> {
-    dump(LISTEN_STATE, port, listener)
+    dump(LISTEN_STATE, port, NO_EXTENSION, listener)
 }
 
 /// The ends of all established connections.
@@ -51,11 +68,19 @@ pub(crate) fn listening(port: u16) -> io::Result<Vec<ListeningSocket>> {
 /// # Errors
 /// As [`listening`].
 pub(crate) fn established() -> io::Result<Vec<ConnectedSocket>> {
-    dump(ESTABLISHED_STATE, 0, connected)
+    dump(ESTABLISHED_STATE, 0, NO_EXTENSION, connected)
+}
+
+/// What was sent on each established connection of this network namespace.
+///
+/// # Errors
+/// As [`listening`].
+pub(crate) fn sent_segments() -> io::Result<Vec<SentSegments>> {
+    dump(ESTABLISHED_STATE, 0, 1 << (INET_DIAG_INFO - 1), sent)
 }
 
 /// The sockets in some states; with this local port, unless it is 0.
-fn dump<S>(states: u32, port: u16, of_message: fn(&[u8]) -> S) -> io::Result<Vec<S>> {
+fn dump<S>(states: u32, port: u16, extensions: u8, of_message: fn(&[u8]) -> S) -> io::Result<Vec<S>> {
     let socket = net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -66,7 +91,7 @@ fn dump<S>(states: u32, port: u16, of_message: fn(&[u8]) -> S) -> io::Result<Vec
     let mut found = Vec::new();
     let mut buffer = vec![0; 32 * 1024];
     for family in [AddressFamily::INET, AddressFamily::INET6] {
-        net::send(&socket, &request(family, states, port), SendFlags::empty())?;
+        net::send(&socket, &request(family, states, port, extensions), SendFlags::empty())?;
         while {
             let (_, length) = net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
             read(&buffer[..length.min(buffer.len())], of_message, &mut found)?
@@ -76,13 +101,13 @@ fn dump<S>(states: u32, port: u16, of_message: fn(&[u8]) -> S) -> io::Result<Vec
 }
 
 /// A request for the sockets of one address family in some states; with this local port, unless it is 0.
-fn request(family: AddressFamily, states: u32, port: u16) -> Vec<u8> {
+fn request(family: AddressFamily, states: u32, port: u16, extensions: u8) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + REQUEST);
     bytes.extend(((HEADER + REQUEST) as u32).to_ne_bytes());
     bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     bytes.extend(REQUEST_DUMP.to_ne_bytes());
     bytes.extend([0; 8]);
-    bytes.extend([family.as_raw() as u8, net::ipproto::TCP.as_raw().get() as u8, 0, 0]);
+    bytes.extend([family.as_raw() as u8, net::ipproto::TCP.as_raw().get() as u8, extensions, 0]);
     bytes.extend(states.to_ne_bytes());
     bytes.extend(port.to_be_bytes());
     bytes.resize(HEADER + REQUEST, 0);
@@ -120,6 +145,38 @@ fn connected(message: &[u8]) -> ConnectedSocket {
         is_local: message[8..24] == message[24..40],
         remote_port: u16::from_be_bytes([message[6], message[7]]),
     }
+}
+
+/// The counts of an `inet_diag_msg`: as [`connected`], with its attributes after the message; 0 without `tcp_info`.
+fn sent(message: &[u8]) -> SentSegments {
+    let port = |at: usize| u16::from_be_bytes([message[at], message[at + 1]]);
+    let mut address = [0; 16];
+    address.copy_from_slice(&message[24..40]);
+    let address = match i32::from(message[0]) {
+        libc::AF_INET6 => Ipv6Addr::from(address).to_canonical(),
+        _ => IpAddr::V4(Ipv4Addr::new(address[0], address[1], address[2], address[3])),
+    };
+    let info = attribute(&message[MESSAGE..], INET_DIAG_INFO).unwrap_or_default();
+    let segments = info.get(DATA_SEGMENTS_OUT..DATA_SEGMENTS_OUT + 4).map_or(0, |bytes| u32_at(bytes, 0));
+    SentSegments {
+        inode: u32_at(message, MESSAGE - 4).into(),
+        local_port: port(4),
+        remote: SocketAddr::new(address, port(6)),
+        segments,
+    }
+}
+
+/// The content of an attribute: each has its length, its number, and is padded to four bytes.
+fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    while bytes.len() >= 4 {
+        let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
+        let content = bytes.get(4..length)?;
+        if u16::from_ne_bytes([bytes[2], bytes[3]]) == wanted {
+            return Some(content);
+        }
+        bytes = bytes.get(length.next_multiple_of(4)..)?;
+    }
+    None
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -27,6 +27,7 @@ mod run;
 mod schema;
 mod second;
 mod server_use;
+mod server_waits;
 pub mod slim;
 mod summary;
 mod target;
@@ -68,6 +69,7 @@ pub use schema::{
 };
 pub use second::Second;
 pub use server_use::{FoundBy, ServerSample, ServerUse};
+pub use server_waits::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
 pub use timestamp::is_timestamp;

@@ -6,7 +6,7 @@
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, GateOutcome,
     Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment, ServerSample,
-    ServerUse, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
+    ServerUse, ServerWaits, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -76,6 +76,9 @@ pub struct Run {
     /// Why there is no profile although it was requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub profile_failure: Option<String>,
+    /// What the server waited for, with a profile.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_waits: Option<ServerWaits>,
     /// All requests that were due in the window: their outcomes and their times.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.

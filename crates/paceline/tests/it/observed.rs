@@ -5,8 +5,9 @@
 
 use crate::reference::{PACELINE, ReferenceServer};
 use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn paceline(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(PACELINE).args(arguments).current_dir(folder).output().unwrap()
@@ -98,4 +99,55 @@ fn a_server_is_explained_by_two_loads() {
     for shown in ["limit ", "where the time of a request goes", "try next", "records "] {
         assert!(text.contains(shown), "{shown} is missing in\n{text}");
     }
+}
+
+/// What `why` says of a server of `slow.py`: its first step; an error without Python, or where the kernel does not show the
+/// calls of threads.
+fn first_step(reason: &str) -> Result<String, &'static str> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/slow.py");
+    let mut command = Command::new("python3");
+    command.arg(script).arg(reason).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut server) = command.spawn() else { return Err("python3 is not installed") };
+    let mut port = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://127.0.0.1:{}/", port.trim());
+    let load = ["why", &url, "-d", "1s", "--warmup", "200ms", "--warm-limit", "0s", "-c", "16"];
+    let output = paceline(folder.path(), &[&load[..], &["--json", "--records", "kept"]].concat());
+    drop(server.stdin.take());
+    server.wait().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let why: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = json(&folder.path().join(why["records"][0].as_str().unwrap()));
+    if run["server_waits"].is_null() {
+        return Err("the kernel does not show what threads wait for");
+    }
+    Ok(format!("{} because {}", why["next"][0]["what"], why["next"][0]["because"]))
+}
+
+#[test]
+fn a_lock_is_the_first_thing_to_try() {
+    let step = match first_step("lock") {
+        Ok(step) => step,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    assert!(step.contains("compete for a lock"), "{step}");
+}
+
+#[test]
+fn a_sleep_is_the_first_thing_to_try() {
+    let step = match first_step("sleep") {
+        Ok(step) => step,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    assert!(step.contains("Requests sleep"), "{step}");
+}
+
+#[test]
+fn many_calls_to_a_service_are_the_first_thing_to_try() {
+    let step = match first_step("calls") {
+        Ok(step) => step,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    assert!(step.contains("N+1") && step.contains("each request sends"), "{step}");
 }

@@ -1,10 +1,10 @@
-//! The profile of a run's server: the table of its functions.
+//! The profile of a run's server: the table of its functions, and what its threads wait for.
 //!
 //! Called by `mod.rs`. The flame graph is drawn in `svg/flame.rs`.
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent};
-use paceline_record::{Profile, ProfiledFunction, Run};
+use paceline_record::{Profile, ProfiledFunction, Run, ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 
 /// Columns of a function's name at most; a longer one is cut in its middle, because both of its ends tell it apart.
 const MAX_NAME: usize = 36;
@@ -15,17 +15,41 @@ const MIN_NAMED: f64 = 0.5;
 
 /// A sentence about the samples, and the functions with the most of them; or why there are none.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
+    let waits = run.server_waits.as_ref().map(|waits| waits_text(waits, style)).unwrap_or_default();
     if let Some(failure) = &run.profile_failure {
-        return style.lines(&format!("no profile: {failure}"), 2, Style::warn);
+        return style.lines(&format!("no profile: {failure}"), 2, Style::warn) + &waits;
     }
-    let Some(profile) = &run.profile else { return String::new() };
+    let Some(profile) = &run.profile else { return waits };
     let mut text = style.lines(&about(profile, run), 2, Style::dim);
     if profile.named_share < MIN_NAMED {
         let advice = "most samples have no function name: keep the symbols of the program, or let its runtime write a perf map (docs/recipes.md)";
         text.push_str(&style.lines(advice, 2, Style::warn));
     }
     let rows: Vec<Vec<String>> = profile.functions.iter().map(row).collect();
-    text + &table(&["CPU time by function", "of", "own", "total"], &rows, style)
+    text + &table(&["CPU time by function", "of", "own", "total"], &rows, style) + &waits
+}
+
+/// What the threads of the server wait for, and what it sends to others for each request.
+fn waits_text(waits: &ServerWaits, style: Style) -> String {
+    let wait = |wait: &ThreadWait| {
+        let kind = match wait.kind {
+            WaitKind::Lock => "lock",
+            WaitKind::Timer => "sleep",
+            WaitKind::File => "file",
+            WaitKind::NameLookup => "name server",
+            WaitKind::Service => "service",
+        };
+        vec![kind.to_owned(), cut(&wait.on, MAX_NAME), format!("{:.1}", wait.threads)]
+    };
+    let call = |calls: &ServiceCalls| {
+        vec![cut(&calls.address, MAX_NAME), format!("{:.1}", calls.messages_per_request)]
+    };
+    let listed = |header: &[&str], rows: Vec<Vec<String>>| match rows.is_empty() {
+        true => String::new(),
+        false => table(header, &rows, style),
+    };
+    listed(&["waiting", "on", "threads"], waits.waits.iter().map(wait).collect())
+        + &listed(&["sends to", "messages/request"], waits.calls.iter().map(call).collect())
 }
 
 /// `profile: 4,980 samples of cycles in 10 s of the same load; 61% in the kernel, 98% with a name`.

@@ -216,6 +216,7 @@ prop_compose! {
             connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: Some(n), rss_bytes: ns, rss_bytes_before: Some(ns), rss_bytes_peak: None, cores: vec![1], run_delay_s: Some(n), most_delayed_thread_share: Some(n), major_faults: Some(ns), memory: None, throttling: None }), behind_server: Vec::new(),
             kernel: Some(paceline_record::KernelCounts { syn_retransmits: ns, ..Default::default() }),
             server_samples: vec![paceline_record::ServerSample { at_ns: ns, cpu_s: n, rss_bytes: ns, processes: 1, threads: 2 }], profile: None, profile_failure: Some(text.clone()),
+            server_waits: Some(paceline_record::ServerWaits { looks: 1, achieved_per_s: n, waits: vec![paceline_record::ThreadWait { kind: paceline_record::WaitKind::File, on: text.clone(), threads: n }], calls: Vec::new() }),
             total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, bad_bodies, expect_continue: None,
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             loaders: vec![paceline_record::Loader { host: "local".to_owned(), share: Some(ns), ..paceline_record::Loader::default() }],

@@ -1,15 +1,20 @@
-//! `--profile`: after the measured window, the same load once more, in which perf samples the server.
+//! `--profile`: after the measured window, the same load once more, in which perf samples the server, and a thread looks at
+//! what its threads wait for.
 //!
 //! No measured number contains it, and a profile that fails changes neither the result nor the exit status.
 
 use super::explain::explain;
 use crate::exit::Complaint;
 use paceline_engine::{Bound, LoadModel, Nanos, Phase, StopFlag};
+use paceline_host::WaitSampler;
 use paceline_job::{Job, Shape};
 use paceline_profile::{ProfileError, Recording};
-use paceline_record::{Profile, Run};
+use paceline_record::{Profile, Run, ServerWaits};
 use paceline_run::{Inputs, Prepared, RunObservers};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Shortest and longest profiled window of a load that does not change: about 2,500 samples for each busy core, and no
 /// more than a picture can show.
@@ -17,9 +22,35 @@ const WINDOW: [Nanos; 2] = [Nanos(5_000_000_000), Nanos(10_000_000_000)];
 /// The longest warm-up of that window: the server is warm.
 const WARM_UP: Nanos = Nanos(1_000_000_000);
 
-/// Profiles the server of a run that is over, and adds the profile, or why there is none, to its record.
+/// How often the threads of the server are looked at.
+const LOOK_AT_THREADS: Duration = Duration::from_millis(40);
+
+/// What the profiled window shows of the server.
+struct Observed {
+    profile: anyhow::Result<Profile>,
+    waits: Option<ServerWaits>,
+}
+
+/// What samples the server in the window.
+struct Samplers {
+    recording: Result<Recording, ProfileError>,
+    waits: Option<WaitThread>,
+}
+
+/// A thread that looks at the threads of the server until its sender is dropped.
+struct WaitThread {
+    stop: Option<Sender<()>>,
+    thread: JoinHandle<WaitSampler>,
+}
+
+/// Profiles the server of a run that is over, and adds the profile, or why there is none, to its record, and what the
+/// server waited for.
 pub fn add_profile(run: &mut Run, job: Job, pids: &[u32], stop: &'static StopFlag) {
-    match profiled(job, pids, stop) {
+    let observed = observed(job, pids, stop).and_then(|observed| {
+        run.server_waits = observed.waits;
+        observed.profile
+    });
+    match observed {
         Ok(profile) => run.profile = Some(profile),
         Err(error) => {
             let hint = error.downcast_ref::<Complaint>().and_then(|complaint| complaint.hint.clone());
@@ -29,9 +60,7 @@ pub fn add_profile(run: &mut Run, job: Job, pids: &[u32], stop: &'static StopFla
     }
 }
 
-fn profiled(job: Job, pids: &[u32], stop: &'static StopFlag) -> anyhow::Result<Profile> {
-    // The load of the profiled window would be in vain.
-    paceline_profile::perf_version().map_err(explained)?;
+fn observed(job: Job, pids: &[u32], stop: &'static StopFlag) -> anyhow::Result<Observed> {
     let mut prepared =
         Prepared::new(profiled_job(job), Vec::new(), &mut Inputs::default()).map_err(explain)?;
     prepared.watch_server(pids).map_err(explain)?;
@@ -41,27 +70,67 @@ fn profiled(job: Job, pids: &[u32], stop: &'static StopFlag) -> anyhow::Result<P
             .hint("run Paceline on the server's machine, as root or the server's user, or name the process with --pid")
             .into());
     }
-    let recording: Arc<Mutex<Option<Result<Recording, ProfileError>>>> = Arc::default();
+    let samplers: Arc<Mutex<Option<Samplers>>> = Arc::default();
     let on_phase = {
-        let recording = Arc::clone(&recording);
+        let samplers = Arc::clone(&samplers);
         move |phase| {
-            let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
-            match (phase, &mut *recording) {
-                (Phase::Window, recording) => *recording = Some(Recording::start(&processes)),
-                (Phase::Drain, Some(Ok(recording))) => recording.stop(),
+            let mut samplers = samplers.lock().unwrap_or_else(PoisonError::into_inner);
+            match (phase, &mut *samplers) {
+                (Phase::Window, samplers) => *samplers = Some(Samplers::start(&processes)),
+                (Phase::Drain, Some(samplers)) => samplers.stop(),
                 _ => {}
             }
         }
     };
     let watching = RunObservers { on_phase: Some(Box::new(on_phase)), ..RunObservers::default() };
     let (run, _) = prepared.carry_out(Vec::new(), watching, stop).map_err(explain)?;
-    let recording = recording.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(recording) = recording else {
+    let samplers = samplers.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(samplers) = samplers else {
         return Err(Complaint::environment("the profiled window did not begin").into());
     };
-    let mut profile = recording.and_then(Recording::finish).map_err(explained)?;
-    profile.achieved_per_s = run.rate_per_s.achieved;
-    Ok(profile)
+    Ok(samplers.finish(&run))
+}
+
+impl Samplers {
+    fn start(processes: &[i32]) -> Self {
+        let recording = Recording::start(processes);
+        Self { recording, waits: WaitThread::start(processes.to_vec()) }
+    }
+
+    /// Ends the sampling, and does not wait for it.
+    fn stop(&mut self) {
+        if let Ok(recording) = &mut self.recording {
+            recording.stop();
+        }
+        self.waits.iter_mut().for_each(|waits| drop(waits.stop.take()));
+    }
+
+    fn finish(mut self, run: &Run) -> Observed {
+        self.stop();
+        let profile = self.recording.and_then(Recording::finish).map_err(|error| explained(error).into());
+        let sampler = self.waits.and_then(|waits| waits.thread.join().ok());
+        Observed {
+            profile: profile.map(|profile| Profile { achieved_per_s: run.rate_per_s.achieved, ..profile }),
+            waits: sampler.and_then(|sampler| sampler.finish(run.total.counts.ok, run.rate_per_s.achieved)),
+        }
+    }
+}
+
+impl WaitThread {
+    /// Without another thread (`ulimit -u`) there are no waits.
+    fn start(processes: Vec<i32>) -> Option<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let look = move || {
+            let mut sampler = WaitSampler::begin(processes);
+            while stopped.recv_timeout(LOOK_AT_THREADS) == Err(RecvTimeoutError::Timeout) {
+                sampler.look();
+            }
+            sampler.end();
+            sampler
+        };
+        let thread = thread::Builder::new().name("waits".to_owned()).spawn(look).ok()?;
+        Some(Self { stop: Some(stop), thread })
+    }
 }
 
 fn explained(error: ProfileError) -> Complaint {

@@ -1,0 +1,411 @@
+//! Where the threads of processes wait: the system call that each of them is in, looked at many times.
+//!
+//! `/proc/PID/task/TID/syscall` has the call of a thread that is not running, with its arguments: a descriptor leads to a
+//! file or a socket. Threads that wait for a request (accept, epoll, reading from a
+//! client) are left out. The kernel shows the file to those who may trace the process: root, or its user where
+//! kernel.yama.ptrace_scope permits it. What was sent to other services over TCP, the kernel
+//! counts for each socket.
+
+use crate::process;
+use crate::sock_diag::{self, SentSegments};
+use crate::system::Pid;
+use paceline_record::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::FileExt as _;
+
+/// Threads that are looked at, at most: more cost too much and say no more.
+const MAX_THREADS: usize = 256;
+/// Looks from one reading of the processes' sockets to the next: large tables take milliseconds.
+const LOOKS_PER_TABLE: u32 = 10;
+/// The port of name servers.
+const NAME_SERVER: u16 = 53;
+/// Waits of fewer threads than this, on average, are left out.
+const MIN_THREADS: f64 = 0.05;
+/// Waits and services that are kept, at most.
+const KEPT: usize = 10;
+/// Messages for each request below this are those of connections being checked.
+const MIN_MESSAGES: f64 = 0.05;
+
+/// Looks at the threads of some processes.
+#[derive(Debug)]
+pub struct WaitSampler {
+    pids: Vec<Pid>,
+    /// The ports on which they listen: connections to these are clients'.
+    ports: Vec<u16>,
+    looks: u32,
+    /// Threads of all looks together.
+    threads: BTreeMap<(WaitKind, String), u64>,
+    sockets: HashMap<u64, Ends>,
+    /// Segments with data that each socket had sent at the start.
+    sent_before: HashMap<u64, u32>,
+    /// For each socket the service, and the segments with data that it had sent when it was last read.
+    sent_last: HashMap<u64, (SocketAddr, u32)>,
+}
+
+/// The local port and the remote end of a socket.
+type Ends = (u16, SocketAddr);
+
+impl WaitSampler {
+    /// Begins with these processes.
+    pub fn begin(pids: Vec<Pid>) -> Self {
+        let ports = crate::port::ports_of(&pids);
+        let mut sampler = Self {
+            pids,
+            ports,
+            looks: 0,
+            threads: BTreeMap::new(),
+            sockets: HashMap::new(),
+            sent_before: HashMap::new(),
+            sent_last: HashMap::new(),
+        };
+        sampler.sent_before =
+            sampler.sent_now().into_iter().map(|(socket, _)| (socket.inode, socket.segments)).collect();
+        sampler
+    }
+
+    /// Looks at every thread once.
+    pub fn look(&mut self) {
+        if self.looks.is_multiple_of(LOOKS_PER_TABLE) {
+            self.read_sockets();
+            // Connections for one request may be gone at the end.
+            self.end();
+        }
+        self.looks += 1;
+        let threads: Vec<(Pid, Pid)> = self
+            .pids
+            .iter()
+            .flat_map(|pid| process::threads(*pid).into_iter().map(move |id| (*pid, id)))
+            .collect();
+        let mut at_descriptors = Vec::new();
+        for (pid, thread) in threads.into_iter().take(MAX_THREADS) {
+            let Some(text) = process::file(pid, &format!("task/{thread}/syscall")) else { continue };
+            match SystemCall::parse(&text).map(|call| call.wait()) {
+                Some(Wait::Lock) => self.count(WaitKind::Lock, String::new()),
+                Some(Wait::Time) => self.count(WaitKind::Timer, String::new()),
+                Some(Wait::Descriptor(descriptor)) => at_descriptors.push((pid, descriptor)),
+                Some(Wait::Poll { list, length }) => {
+                    at_descriptors.extend(polled(pid, list, length).map(|descriptor| (pid, descriptor)));
+                }
+                Some(Wait::Request) | None => {}
+            }
+        }
+        self.count_descriptors(&at_descriptors);
+    }
+
+    /// Reads what was sent until now. To be called at the end of the load, while its connections are open.
+    pub fn end(&mut self) {
+        let sent = self.sent_now().into_iter();
+        self.sent_last.extend(sent.map(|(socket, (_, remote))| (socket.inode, (remote, socket.segments))));
+    }
+
+    /// What was seen, for a load with so many valid responses since the start, at this rate; `None` if the kernel shows
+    /// nothing of these processes.
+    pub fn finish(self, responses: u64, achieved_per_s: f64) -> Option<ServerWaits> {
+        let per_request = |segments: u64| segments as f64 / responses.max(1) as f64;
+        let mut sent: BTreeMap<SocketAddr, u64> = BTreeMap::new();
+        for (inode, (remote, segments)) in self.sent_last {
+            let before = self.sent_before.get(&inode).copied().unwrap_or(0);
+            *sent.entry(remote).or_default() += u64::from(segments.saturating_sub(before));
+        }
+        let mut calls: Vec<ServiceCalls> = sent
+            .into_iter()
+            .map(|(remote, segments)| ServiceCalls {
+                address: remote.to_string(),
+                messages_per_request: per_request(segments),
+            })
+            .filter(|calls| calls.messages_per_request >= MIN_MESSAGES)
+            .collect();
+        calls.sort_by(|one, other| other.messages_per_request.total_cmp(&one.messages_per_request));
+        calls.truncate(KEPT);
+        let looks = f64::from(self.looks.max(1));
+        let mut waits: Vec<ThreadWait> = self
+            .threads
+            .into_iter()
+            .map(|((kind, on), threads)| ThreadWait { kind, on, threads: threads as f64 / looks })
+            .filter(|wait| wait.threads >= MIN_THREADS)
+            .collect();
+        waits.sort_by(|one, other| other.threads.total_cmp(&one.threads));
+        waits.truncate(KEPT);
+        let first = *self.pids.first()?;
+        let is_shown = process::file(first, &format!("task/{first}/syscall")).is_some();
+        (is_shown || !calls.is_empty()).then_some(ServerWaits {
+            looks: self.looks,
+            achieved_per_s,
+            waits,
+            calls,
+        })
+    }
+
+    fn count(&mut self, kind: WaitKind, on: String) {
+        *self.threads.entry((kind, on)).or_default() += 1;
+    }
+
+    /// Counts threads that wait at descriptors, except for those that wait for a client or a part of the program.
+    fn count_descriptors(&mut self, waiting: &[(Pid, i32)]) {
+        let mut sockets = Vec::new();
+        for (pid, descriptor) in waiting {
+            let Ok(link) = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")) else { continue };
+            let Some(link) = link.to_str() else { continue };
+            if let Some(inode) = link.strip_prefix("socket:[") {
+                sockets.extend(inode.strip_suffix(']').and_then(|inode| inode.parse::<u64>().ok()));
+            } else if link.starts_with('/') && !link.starts_with("/dev/") {
+                self.count(WaitKind::File, link.to_owned());
+            }
+        }
+        // Sockets that were opened since, such as those of name lookups.
+        if sockets.iter().any(|inode| !self.sockets.contains_key(inode)) {
+            self.read_sockets();
+        }
+        let known = sockets.iter().filter_map(|inode| self.sockets.get(inode));
+        let services: Vec<Ends> = known.filter(|ends| self.is_to_service(ends)).copied().collect();
+        for (_, remote) in services {
+            let kind = if remote.port() == NAME_SERVER { WaitKind::NameLookup } else { WaitKind::Service };
+            self.count(kind, remote.to_string());
+        }
+    }
+
+    /// Whether a socket was opened by the processes, to another service.
+    fn is_to_service(&self, (local, remote): &Ends) -> bool {
+        !self.ports.contains(local) && remote.port() != 0
+    }
+
+    /// Reads the sockets in the network namespace of the processes.
+    fn read_sockets(&mut self) {
+        let Some(first) = self.pids.first().copied() else { return };
+        let tables = ["net/tcp", "net/tcp6", "net/udp", "net/udp6"];
+        let lines =
+            tables.map(|table| fs::read_to_string(format!("/proc/{first}/{table}")).unwrap_or_default());
+        self.sockets = lines.iter().flat_map(|table| table.lines()).filter_map(socket_of_line).collect();
+    }
+
+    /// The connections of the processes to services, with what was sent on each.
+    fn sent_now(&self) -> Vec<(SentSegments, Ends)> {
+        let own: HashSet<u64> = self.pids.iter().flat_map(|pid| crate::port::sockets_of(*pid)).collect();
+        let sockets = sock_diag::sent_segments().unwrap_or_default().into_iter();
+        let with_ends = sockets.filter(|socket| own.contains(&socket.inode)).map(|socket| {
+            let ends = (socket.local_port, socket.remote);
+            (socket, ends)
+        });
+        with_ends.filter(|(_, ends)| self.is_to_service(ends)).collect()
+    }
+}
+
+/// The system call that a thread is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SystemCall {
+    number: i64,
+    arguments: [u64; 3],
+}
+
+/// What a thread in a system call waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Lock,
+    Time,
+    Descriptor(i32),
+    Poll {
+        list: u64,
+        length: u64,
+    },
+    /// The next request, or something that is not known.
+    Request,
+}
+
+impl SystemCall {
+    /// Reads `/proc/PID/task/TID/syscall`: the number, six arguments, two registers. A running thread has only the word
+    /// `running`, one that is outside of a call -1.
+    fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split_ascii_whitespace();
+        let number = fields.next()?.parse().ok()?;
+        let mut argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
+        Some(Self { number, arguments: [argument()?, argument()?, argument()?] })
+    }
+
+    fn wait(self) -> Wait {
+        let [first, second, _] = self.arguments;
+        let descriptor = || i32::try_from(first).map_or(Wait::Request, Wait::Descriptor);
+        match self.number {
+            libc::SYS_futex => Wait::Lock,
+            libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Wait::Time,
+            libc::SYS_ppoll => polling(first, second),
+            libc::SYS_pselect6 if first == 0 => Wait::Time,
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_poll => polling(first, second),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_select if first == 0 => Wait::Time,
+            libc::SYS_read
+            | libc::SYS_readv
+            | libc::SYS_pread64
+            | libc::SYS_write
+            | libc::SYS_writev
+            | libc::SYS_pwrite64
+            | libc::SYS_fsync
+            | libc::SYS_fdatasync
+            | libc::SYS_sync_file_range
+            | libc::SYS_flock
+            | libc::SYS_fcntl
+            | libc::SYS_sendfile
+            | libc::SYS_connect
+            | libc::SYS_recvfrom
+            | libc::SYS_recvmsg
+            | libc::SYS_sendto
+            | libc::SYS_sendmsg => descriptor(),
+            _ => Wait::Request,
+        }
+    }
+}
+
+fn polling(list: u64, length: u64) -> Wait {
+    if length == 0 { Wait::Time } else { Wait::Poll { list, length } }
+}
+
+/// The descriptor that a thread polls, if it is the only one (or one of two: resolvers ask for both kinds of addresses).
+fn polled(pid: Pid, list: u64, length: u64) -> Option<i32> {
+    if length > 2 {
+        return None;
+    }
+    // `struct pollfd` begins with the descriptor: poll(2).
+    let mut descriptor = [0; 4];
+    fs::File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut descriptor, list).ok()?;
+    Some(i32::from_ne_bytes(descriptor))
+}
+
+/// The inode and the ends of a socket from a line of `/proc/net/tcp`, `tcp6`, `udp` or `udp6`: proc_pid_net(5).
+fn socket_of_line(line: &str) -> Option<(u64, Ends)> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let local = socket_address(fields.get(1)?)?;
+    let remote = socket_address(fields.get(2)?)?;
+    Some((fields.get(9)?.parse().ok()?, (local.port(), remote)))
+}
+
+/// An address as these files have it: words of the address in the byte order of the machine, and the port.
+fn socket_address(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let word =
+        |at: usize| u32::from_str_radix(address.get(8 * at..8 * at + 8)?, 16).ok().map(u32::to_ne_bytes);
+    let address = match address.len() {
+        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let mut bytes = [0; 16];
+            for at in 0..4 {
+                bytes[4 * at..4 * at + 4].copy_from_slice(&word(at)?);
+            }
+            Ipv6Addr::from(bytes).to_canonical()
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(address, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// See [`crate::fuzz_proc_text`].
+pub(crate) fn fuzz(text: &str) {
+    let _ = SystemCall::parse(text).map(SystemCall::wait);
+    text.lines().for_each(|line| _ = socket_of_line(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    #[test]
+    fn system_calls_are_read_with_their_arguments() {
+        let wait = |text: &str| SystemCall::parse(text).map(SystemCall::wait);
+        let line =
+            |number: i64, first: u64| format!("{number} {first:#x} 0x0 0x0 0x0 0x0 0x0 0x7ffe 0x7f00\n");
+        assert_eq!(wait(&line(libc::SYS_futex, 0x7f10)), Some(Wait::Lock));
+        assert_eq!(wait(&line(libc::SYS_fsync, 5)), Some(Wait::Descriptor(5)));
+        assert_eq!(wait(&line(libc::SYS_clock_nanosleep, 0)), Some(Wait::Time));
+        assert_eq!(wait(&line(libc::SYS_ppoll, 0x7f10)), Some(Wait::Time), "no descriptor");
+        assert_eq!(wait(&line(libc::SYS_accept4, 3)), Some(Wait::Request));
+        assert_eq!((wait("running\n"), wait("-1 0x7ffe 0x7f00\n"), wait("")), (None, None, None));
+    }
+
+    #[test]
+    fn sockets_have_their_ends_in_both_families() {
+        let line = "  0: 0100007F:9C40 0200007F:0035 01 00000000:00000000 00:00000000 00000000     0        0 777 2 0";
+        assert_eq!(socket_of_line(line), Some((777, (40_000, "127.0.0.2:53".parse().unwrap()))));
+        let mapped = socket_address("0000000000000000FFFF00000100007F:1538").unwrap();
+        assert_eq!(mapped, "127.0.0.1:5432".parse().unwrap());
+        assert_eq!(
+            socket_address("00000000000000000000000001000000:0050"),
+            Some("[::1]:80".parse().unwrap())
+        );
+        assert_eq!(
+            (socket_address("01:1"), socket_address("x"), socket_of_line("sl local")),
+            (None, None, None)
+        );
+    }
+
+    /// Looks until these are seen. The threads of this process may always be looked at.
+    fn look_until(sampler: &mut WaitSampler, wanted: impl Fn(&(WaitKind, String)) -> bool) {
+        for _ in 0..20_000 {
+            sampler.look();
+            if sampler.threads.keys().any(&wanted) {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        panic!("not seen among {:?}", sampler.threads);
+    }
+
+    #[test]
+    fn threads_are_seen_at_a_lock_a_timer_and_a_service() {
+        let service = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = service.local_addr().unwrap().to_string();
+        let to_service = TcpStream::connect(&address).unwrap();
+        let (mut from_client, _) = service.accept().unwrap();
+        to_service.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // This process is also the service: its port is not one that the sampled server listens on.
+        drop(service);
+        let mut sampler = WaitSampler::begin(vec![process::own()]);
+        let (lock, is_over) = (Mutex::new(()), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let held = lock.lock().unwrap();
+            (0..2).for_each(|_| _ = scope.spawn(|| drop(lock.lock())));
+            scope.spawn(|| (&to_service).read_exact(&mut [0; 4]).unwrap());
+            scope.spawn(|| {
+                // Ends if the test fails, too.
+                for _ in (0..1_000).take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            });
+            look_until(&mut sampler, |(kind, _)| *kind == WaitKind::Timer);
+            look_until(&mut sampler, |(kind, _)| *kind == WaitKind::Lock);
+            look_until(&mut sampler, |(kind, on)| *kind == WaitKind::Service && *on == address);
+            (&to_service).write_all(b"1").unwrap();
+            from_client.write_all(b"1234").unwrap();
+            is_over.store(true, Ordering::Relaxed);
+            drop(held);
+        });
+        sampler.end();
+        let waits = sampler.finish(1, 10.0).unwrap();
+        assert!(waits.looks > 0 && waits.achieved_per_s == 10.0, "{waits:?}");
+        let calls: Vec<f64> = waits
+            .calls
+            .iter()
+            .filter(|calls| calls.address == address)
+            .map(|calls| calls.messages_per_request)
+            .collect();
+        assert_eq!(calls, [1.0], "{waits:?}");
+    }
+
+    #[test]
+    fn a_polled_name_server_is_a_name_lookup() {
+        let mut sampler = WaitSampler::begin(vec![process::own()]);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        // No packet is sent: a connected datagram socket only has an address.
+        socket.connect("127.0.0.53:53").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| socket.recv(&mut [0; 4]));
+            look_until(&mut sampler, |(kind, on)| *kind == WaitKind::NameLookup && on == "127.0.0.53:53");
+        });
+    }
+}
