@@ -53,6 +53,6 @@ pub use run_files::{hlog_header, hlog_line, run_csv, run_hgrm, run_hlog, second_
 pub use run_text::{RunTextOptions, TimeUnit, gate_words, run_markdown, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
 pub use start::{StartRow, StartTable, Starts};
-pub use svg::{Chart, ServerRate, flame_graph, run_svg, svg};
+pub use svg::{Chart, FunctionChange, ServerRate, flame_difference, flame_graph, run_svg, svg};
 pub use table::Table;
 pub use warm_up::{ColdCurve, WarmUpRow, WarmUpTable};

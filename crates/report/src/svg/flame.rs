@@ -5,13 +5,13 @@ use super::canvas::{Anchor, Canvas, MARGIN};
 use paceline_escape::Printable;
 use paceline_record::{CodeKind, Profile, ProfiledCall, Run};
 
-const WIDTH: f64 = 1_200.0;
+pub(super) const WIDTH: f64 = 1_200.0;
 /// Height of a box with its gap.
-const ROW: f64 = 17.0;
+pub(super) const ROW: f64 = 17.0;
 /// Height of the lines above the graph.
-const HEADING: f64 = 62.0;
+pub(super) const HEADING: f64 = 62.0;
 /// Narrower boxes are not drawn.
-const MIN_WIDTH: f64 = 0.5;
+pub(super) const MIN_WIDTH: f64 = 0.5;
 
 /// A box of the graph.
 #[derive(Debug, PartialEq)]

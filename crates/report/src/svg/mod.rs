@@ -8,10 +8,12 @@
 mod badge;
 mod canvas;
 mod flame;
+mod flame_difference;
 mod lines;
 mod ranking;
 
 pub use flame::flame_graph;
+pub use flame_difference::{FunctionChange, flame_difference};
 
 use crate::Report;
 pub use badge::ServerRate;

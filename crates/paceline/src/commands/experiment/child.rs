@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// The longest record that is read: far more than a run of hours writes.
-const MAX_RECORD_BYTES: u64 = 1 << 28;
+pub(super) const MAX_RECORD_BYTES: u64 = 1 << 28;
 
 /// Flags of the load that all experiments share.
 #[derive(clap::Args, Clone, Debug)]

@@ -6,6 +6,7 @@
 use super::capacity::percent;
 use super::child::LoadFlags;
 use super::output::{ResultFlags, ResultFormats};
+use super::profiles::{ProfileSource, draw_difference};
 use super::{ExperimentContext, ExperimentTarget, OpenTarget, complaint, status_of};
 use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
@@ -19,7 +20,7 @@ use paceline_experiment::{
 use paceline_host::CpuQuota;
 use paceline_record::Round;
 use paceline_web::{Records, SingleFilePages, single_file};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest file of results that is read.
@@ -94,6 +95,12 @@ pub struct CompareFlags {
     /// Each search takes 14 to 30 windows of --duration.
     #[arg(hide_short_help = true, long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
     pub(super) slo: Option<Objective>,
+    /// Then profile both sides: differential flame graph (difference.svg)
+    ///
+    /// The second side's functions: red if one costs more CPU per request than on the first, blue if less. A side that is
+    /// a record must have a profile (`paceline run --profile`).
+    #[arg(hide_short_help = true, long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "difference.svg")]
+    profile: Option<PathBuf>,
 }
 
 impl CompareFlags {
@@ -113,6 +120,7 @@ impl CompareFlags {
             ("--pairs", self.pairs.is_some()),
             ("--accept-other-machine", self.accept_other_machine),
             ("--slo", self.slo.is_some()),
+            ("--profile", self.profile.is_some()),
         ];
         flags.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
     }
@@ -224,6 +232,21 @@ pub(super) fn compare(
     how: &CompareFlags,
     load: LoadFlags,
 ) -> anyhow::Result<PairedComparison> {
+    how.profile.as_deref().map_or(Ok(()), crate::file::check_writable)?;
+    let comparison = compare_sides(sides, how, load.clone())?;
+    if let Some(picture) = &how.profile {
+        let source = |side| match is_file(side) {
+            true => ProfileSource::Record(side),
+            false => ProfileSource::Target(side),
+        };
+        let warmup = load.warm_up();
+        let request = LoadRequest { rate_per_s: how.rate, warmup, window: how.window() };
+        draw_difference(sides.map(source), &request, &load, picture);
+    }
+    Ok(comparison)
+}
+
+fn compare_sides(sides: [&str; 2], how: &CompareFlags, load: LoadFlags) -> anyhow::Result<PairedComparison> {
     let load = load.accepting(how.max_errors.clone());
     let margin = how.margin / 100.0;
     let stored = |side: &str| is_file(side).then(|| read_samples(Path::new(side))).transpose();

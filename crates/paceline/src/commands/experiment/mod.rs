@@ -11,6 +11,7 @@ mod gate_init;
 mod gate_output;
 mod listener;
 mod output;
+mod profiles;
 mod revision_gate;
 mod server;
 pub mod why;
