@@ -1370,6 +1370,8 @@ export interface Measured {
   server?: ServerUse;
   /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
   server_samples?: (ServerSample)[];
+  /** What the server waited for, with a profile. */
+  server_waits?: ServerWaits;
   /** The sessions of a request file, in its order. */
   sessions?: (SessionPart)[];
   /** Wall-clock start, RFC 3339, UTC. */
@@ -2006,6 +2008,8 @@ export interface Run {
   server?: ServerUse;
   /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
   server_samples?: (ServerSample)[];
+  /** What the server waited for, with a profile. */
+  server_waits?: ServerWaits;
   /** The sessions of a request file, in its order. */
   sessions?: (SessionPart)[];
   /** Wall-clock start, RFC 3339, UTC. */
@@ -2326,6 +2330,26 @@ export interface ServerUse {
   utilization: number;
 }
 
+/** What the server waited for, in a window of the same load after the measured one. */
+export interface ServerWaits {
+  /** Valid responses per second in that window. */
+  achieved_per_s: number;
+  /** What the server sent to other services over TCP, most messages first. */
+  calls?: (ServiceCalls)[];
+  /** How often all threads were looked at. */
+  looks: number;
+  /** The waits of threads, most threads first. Threads that wait for a request are left out. */
+  waits?: (ThreadWait)[];
+}
+
+/** What the server sent to another service. */
+export interface ServiceCalls {
+  /** Its address and port. */
+  address: string;
+  /** Segments with data that were sent to it for each valid response: as many messages, if these are small. */
+  messages_per_request: number;
+}
+
 /** One session of a request file: steps in order by one user. Each step is one of `by_request`, too. */
 export interface SessionPart {
   /** Sessions whose last step was answered as expected. */
@@ -2633,6 +2657,16 @@ export interface Think {
   distribution: Distribution;
   /** Mean length of the pause, in nanoseconds. */
   mean_ns: number;
+}
+
+/** Threads that waited for one thing. */
+export interface ThreadWait {
+  /** What kind of thing. */
+  kind: WaitKind;
+  /** Which: the path of a file, the address of a service; empty for a lock and a timer. */
+  on: string;
+  /** Number of threads, on average over all looks. */
+  threads: number;
 }
 
 /** A CPU limit that was reached in the window: the kernel stopped all threads of the control group until the next period. */
@@ -2955,6 +2989,8 @@ export interface UsagePoint {
   cores_busy: number;
   /** Resident memory at its end. */
   rss_bytes: number;
+  /** Threads at its end. */
+  threads: number;
 }
 
 /** The responses checked before the load. */
@@ -2987,6 +3023,9 @@ export interface Verdict {
   /** How much it affects the result: `note`, `caution` or `invalid`. */
   severity: Severity;
 }
+
+/** What a thread waits for. */
+export type WaitKind = "lock" | "timer" | "file" | "name_lookup" | "service";
 
 /** A launch's warm-up: a closed loop until the server no longer became faster, or in bursts, and its rate in each second of load (the warm-up curve). */
 export interface WarmUp {

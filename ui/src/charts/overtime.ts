@@ -1,4 +1,4 @@
-// Rates, times, errors, CPU and memory over the seconds of one or several runs.
+// Rates, times, errors, CPU, memory and threads over the seconds of one or several runs.
 import type { Measured, RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
 import { Plot, bytesTick, draw, rateTick, timeAxis, type Markish, type ScaleOptions } from "./plot";
@@ -15,7 +15,7 @@ interface Point {
 }
 
 /** What can be drawn over time. */
-export type Over = "rate" | "times" | "errors" | "cpu" | "memory";
+export type Over = "rate" | "times" | "errors" | "cpu" | "memory" | "threads";
 
 export const TITLES: Record<Over, string> = {
   rate: "Requests per second",
@@ -23,6 +23,7 @@ export const TITLES: Record<Over, string> = {
   errors: "Failed requests per second",
   cpu: "Server CPU, cores busy",
   memory: "Server memory",
+  threads: "Server threads",
 };
 
 const seconds = (series: Series): Stretch[] => (series.run.measured?.seconds ?? []).filter((s) => s.phase !== "drain");
@@ -48,10 +49,14 @@ function lines(over: Over, series: Series): { solid: Point[]; dashed: Point[] } 
       return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.cores_busy })), dashed: [] };
     case "memory":
       return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.rss_bytes })), dashed: [] };
+    case "threads":
+      return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.threads })), dashed: [] };
   }
 }
 
 export function hasData(over: Over, all: Series[]): boolean {
+  // A constant number of threads is among the figures.
+  if (over === "threads") return all.some((series) => new Set(samples(series).map((s) => s.threads)).size > 1);
   return all.some((series) => lines(over, series).solid.some((point) => over !== "errors" || point.y > 0));
 }
 

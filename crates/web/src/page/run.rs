@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 const STEPS_PER_HALF: u32 = 5;
 /// The report as a terminal of this width shows it.
 const AS_TEXT: RunTextOptions = RunTextOptions { colour: false, width: 100, full: false, time_unit: None };
+/// Share of the samples from which on a call is drawn: about a pixel.
+const MIN_CALL_SHARE: f64 = 0.001;
 /// Characters of a server's log that are shown: its end.
 const LOG_TAIL: usize = 16_000;
 
@@ -153,7 +155,10 @@ impl Measured {
 /// command.
 fn shown(run: &Run) -> Run {
     let mut shown = Run { intervals: Vec::new(), server_samples: Vec::new(), job: None, ..run.clone() };
-    shown.profile.iter_mut().for_each(|profile| profile.calls.clear());
+    if let Some(profile) = &mut shown.profile {
+        let least = (profile.samples as f64 * MIN_CALL_SHARE).ceil() as u64;
+        profile.calls.retain(|call| call.samples >= least);
+    }
     let segments = shown.by_segment.iter_mut().flatten().map(|segment| &mut segment.block);
     let requests = shown.by_request.iter_mut().flatten().map(|part| &mut part.block);
     for block in std::iter::once(&mut shown.total).chain(segments).chain(requests) {

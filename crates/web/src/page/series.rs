@@ -47,6 +47,8 @@ pub struct UsagePoint {
     pub cores_busy: f64,
     /// Resident memory at its end.
     pub rss_bytes: u64,
+    /// Threads at its end.
+    pub threads: u32,
 }
 
 /// The seconds of a run, those of the warm-up too. Cohorts that ended in the same second are one.
@@ -172,6 +174,7 @@ pub fn usage(samples: &[ServerSample]) -> Vec<UsagePoint> {
                 at_s: (before.at_ns + over_ns / 2) as f64 / 1e9,
                 cores_busy: (sample.cores_used_since(before) * 1e3).round() / 1e3,
                 rss_bytes: sample.rss_bytes,
+                threads: sample.threads,
             });
             before = sample;
         }
