@@ -104,7 +104,7 @@ fn a_server_is_explained_by_two_loads() {
 /// What `why` says of a server of `slow.py`: its first step; an error without Python, or where the kernel does not show the
 /// calls of threads.
 fn first_step(reason: &str) -> Result<String, &'static str> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/slow.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/slow.py");
     let mut command = Command::new("python3");
     command.arg(script).arg(reason).stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut server) = command.spawn() else { return Err("python3 is not installed") };
