@@ -289,6 +289,7 @@ fn drive_with_protocol<T: Transport>(
         (Protocol::Http10 | Protocol::Http11, None) if settings.job.is_websocket() => drive::<T, WebSocket>,
         (Protocol::Http10 | Protocol::Http11, None) => drive::<T, Http1>,
         (Protocol::Http10 | Protocol::Http11, Some(_)) => drive::<T, Http1<Sessions>>,
+        (Protocol::Http2, None) if settings.scripts.is_some() => drive::<T, Http2<Scripted>>,
         (Protocol::Http2, None) => drive::<T, Http2>,
         (Protocol::Http2, Some(_)) => drive::<T, Http2<Sessions>>,
         (Protocol::Http3, _) => {

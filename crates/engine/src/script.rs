@@ -7,20 +7,36 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The program of one worker. It is called by that worker only.
+///
+/// Each user sends one request at a time, or [`ScriptPlan::batch`] together. Over HTTP/1.1 a connection is a user, over
+/// HTTP/2 each stream that it may have open. Users are numbered from 0 on, and stay when their connection is replaced.
 pub trait RequestScript: Send {
-    /// Appends the next requests to `bytes`: [`ScriptPlan::batch`] of them, as HTTP/1.1 sends them. Returns false if it
-    /// makes none any more.
-    fn request(&mut self, bytes: &mut Vec<u8>) -> bool;
+    /// Appends the next requests of a user to `bytes`: [`ScriptPlan::batch`] of them, as HTTP/1.1 sends them. Returns
+    /// false if it makes none any more.
+    fn request(&mut self, user: usize, bytes: &mut Vec<u8>) -> bool;
 
     /// The pause of a connection before its next requests.
     fn delay(&mut self) -> Nanos;
 
-    /// Reads a response: its head as HTTP/1.1 sends it, and its body without a transfer coding. A response with more
-    /// than 16 MiB of body is not read, and has a wrong body.
-    fn response(&mut self, status: u16, head: &[u8], body: &[u8]);
+    /// Reads the response to a user; the reason if it is not as expected. A response with more than 16 MiB of body is
+    /// not read, and has a wrong body.
+    fn response(&mut self, user: usize, response: &ScriptedResponse<'_>) -> Option<String>;
 
     /// Whether it makes no requests any more: it stopped, or failed.
     fn has_stopped(&self) -> bool;
+}
+
+/// A response as programs read it.
+#[derive(Clone, Copy, Debug)]
+pub struct ScriptedResponse<'r> {
+    /// Its status.
+    pub status: u16,
+    /// Its head, as HTTP/1.1 sends it.
+    pub head: &'r [u8],
+    /// Its body, without a transfer coding.
+    pub body: &'r [u8],
+    /// Whether its request belongs to the window, not to the warm-up.
+    pub is_windows: bool,
 }
 
 /// When programs are called.

@@ -1,24 +1,28 @@
 //! Implements scripted requests: a program outside the engine makes the requests and reads the responses.
 //!
-//! A worker calls its own [`RequestScript`]. A program may make several requests at once, which are pipelined: a connection sends its next ones when all of these
-//! are answered. Responses reach the program only if it reads them; otherwise they take the same path as those of a
-//! plain load.
+//! A worker calls its own [`RequestScript`]. A program may make several requests at once, which are pipelined: a
+//! connection sends its next ones when all of these are answered. Responses reach the program only if it reads them;
+//! otherwise, over HTTP/1.1, they take the same path as those of a plain load.
 
 use crate::hot::{
     Exchange, ExchangeIndex, JudgedHead, MadeStep, ReceivedResponse, ResponsePart, Scenario, SendTimes,
     Tracker,
 };
-use crate::script::{RequestScript, ScriptPlan};
-use crate::{Ending, Nanos, Settings, Slot};
-use std::collections::HashMap;
+use crate::script::{RequestScript, ScriptPlan, ScriptedResponse};
+use crate::{BodyFault, Ending, Nanos, Settings, Slot};
 
-/// The maximum length of a body that reaches the program. A response with a longer one has a wrong body: each connection
-/// keeps one in memory.
+/// The maximum length of a body that reaches the program. A response with a longer one has a wrong body: each user keeps
+/// one in memory.
 const MAX_BODY: usize = 16 << 20;
 
-/// The state of one connection.
+/// The state of one user.
 #[derive(Debug, Default)]
-struct ScriptedConnection {
+struct ScriptedUser {
+    /// The requests that were made last.
+    made: Vec<u8>,
+    /// Whether they are to be sent, again or for the first time: no byte of them was, or the server has not processed
+    /// them.
+    is_unsent: bool,
     /// Whether it has paused since its last requests.
     has_paused: bool,
     /// The head of the response being read.
@@ -29,44 +33,83 @@ struct ScriptedConnection {
     is_too_long: bool,
 }
 
+/// The users of a connection over HTTP/2, where a place belongs to another user each time.
+#[derive(Debug)]
+struct StreamUsers {
+    /// Those without a request in flight.
+    idle: Vec<u16>,
+    /// Those of the requests in flight, by place.
+    at: Box<[Option<u16>]>,
+}
+
 /// The scripted requests of one worker.
 pub struct Scripted {
     script: Option<Box<dyn RequestScript>>,
     plan: ScriptPlan,
     /// Whether the program makes no requests any more.
     is_over: bool,
-    /// The requests that were made last.
-    made: Vec<u8>,
-    /// Whether no byte of them was sent.
-    is_unsent: bool,
-    /// Requests of which a part was sent.
-    partly_sent: HashMap<Slot, Vec<u8>>,
-    connections: Box<[ScriptedConnection]>,
+    /// The users of a connection.
+    users_of_one: usize,
+    users: Box<[ScriptedUser]>,
+    /// For each connection, if it has streams.
+    streams: Box<[StreamUsers]>,
 }
 
 impl Scripted {
-    fn connection(&mut self, slot: Slot) -> &mut ScriptedConnection {
-        &mut self.connections[slot as usize]
+    /// The number of the user whose requests are at a place.
+    #[inline]
+    fn user_at(&self, slot: Slot, place: ExchangeIndex) -> usize {
+        let first = slot as usize * self.users_of_one;
+        let of_stream = self.streams.get(slot as usize).and_then(|streams| streams.at[usize::from(place)]);
+        first + of_stream.map_or(0, usize::from)
+    }
+
+    /// The number of the user that makes the next requests, for a place.
+    #[inline]
+    fn take_user(&mut self, slot: Slot, place: ExchangeIndex) -> Option<usize> {
+        if let Some(streams) = self.streams.get_mut(slot as usize) {
+            streams.at[usize::from(place)] = Some(streams.idle.pop()?);
+        }
+        Some(self.user_at(slot, place))
+    }
+
+    /// The user at a place has no request in flight any more.
+    #[inline]
+    fn release(&mut self, slot: Slot, place: ExchangeIndex) {
+        if let Some(streams) = self.streams.get_mut(slot as usize) {
+            streams.idle.extend(streams.at[usize::from(place)].take());
+        }
     }
 
     fn has_stopped(&self) -> bool {
         self.is_over || self.script.as_ref().is_none_or(|script| script.has_stopped())
+    }
+
+    /// Passes a response to the program; the reason if it is not as expected.
+    #[inline]
+    fn pass_on(&mut self, number: usize, status: u16, is_windows: bool) -> Option<String> {
+        let user = &self.users[number];
+        let script = self.script.as_mut().filter(|script| !user.is_too_long && !script.has_stopped())?;
+        script.response(number, &ScriptedResponse { status, head: &user.head, body: &user.body, is_windows })
     }
 }
 
 impl Scenario for Scripted {
     const IS_USED: bool = true;
 
-    fn new(settings: &Settings, worker: u32, _: u16) -> Self {
-        let connections = settings.connections_of(worker);
+    fn new(settings: &Settings, worker: u32, places: u16) -> Self {
+        let connections = settings.connections_of(worker) as usize;
+        let has_streams = settings.job.protocol.has_streams();
+        let users_of_one = if has_streams { settings.job.depth } else { 1 };
+        let streams =
+            || StreamUsers { idle: (0..users_of_one).rev().collect(), at: vec![None; places.into()].into() };
         Self {
             script: settings.scripts.as_ref().and_then(|scripts| scripts.take(worker)),
             plan: settings.scripts.as_ref().map(|scripts| scripts.plan).unwrap_or_default(),
             is_over: false,
-            made: Vec::new(),
-            is_unsent: false,
-            partly_sent: HashMap::new(),
-            connections: (0..connections).map(|_| ScriptedConnection::default()).collect(),
+            users: (0..connections * usize::from(users_of_one)).map(|_| ScriptedUser::default()).collect(),
+            streams: (0..if has_streams { connections } else { 0 }).map(|_| streams()).collect(),
+            users_of_one: users_of_one.into(),
         }
     }
 
@@ -76,38 +119,51 @@ impl Scenario for Scripted {
     }
 
     #[inline]
-    fn idle_users(&self, _: Slot) -> u16 {
-        if self.has_stopped() { 0 } else { self.plan.batch }
+    fn idle_users(&self, slot: Slot) -> u16 {
+        if self.has_stopped() {
+            0
+        } else {
+            self.streams.get(slot as usize).map_or(self.plan.batch, |streams| streams.idle.len() as u16)
+        }
     }
 
     #[inline]
     fn take_pause(&mut self, slot: Slot) -> Option<Nanos> {
-        if !self.plan.delays || std::mem::replace(&mut self.connection(slot).has_paused, true) {
+        if !self.plan.delays {
+            return None;
+        }
+        let user = self.user_at(slot, 0);
+        if std::mem::replace(&mut self.users[user].has_paused, true) {
             return None;
         }
         self.script.as_mut().map(|script| script.delay()).filter(|pause| *pause > Nanos::ZERO)
     }
 
     #[inline]
-    fn make(&mut self, _: Slot, _: ExchangeIndex, _: Nanos) -> Option<MadeStep<'_>> {
-        if !std::mem::take(&mut self.is_unsent) {
-            self.made.clear();
-            let is_made = self.script.as_mut().is_some_and(|script| script.request(&mut self.made));
+    fn make(&mut self, slot: Slot, place: ExchangeIndex, _: Nanos) -> Option<MadeStep<'_>> {
+        let number = self.take_user(slot, place)?;
+        let user = &mut self.users[number];
+        if !std::mem::take(&mut user.is_unsent) {
+            user.made.clear();
+            let is_made = self.script.as_mut().is_some_and(|script| script.request(number, &mut user.made));
             if !is_made {
                 // Asked again, the connection would be free and ask for ever.
                 self.is_over = true;
+                self.release(slot, place);
                 return None;
             }
         }
-        Some(MadeStep { kind: 0, count: self.plan.batch, text: &self.made })
+        Some(MadeStep { kind: 0, count: self.plan.batch, text: &self.users[number].made })
     }
 
-    fn text(&self, slot: Slot, _: ExchangeIndex) -> &[u8] {
-        self.partly_sent.get(&slot).map_or(&[], Vec::as_slice)
+    fn text(&self, slot: Slot, place: ExchangeIndex) -> &[u8] {
+        &self.users[self.user_at(slot, place)].made
     }
 
-    fn undo(&mut self, _: Slot, _: ExchangeIndex) {
-        self.is_unsent = true;
+    fn undo(&mut self, slot: Slot, place: ExchangeIndex) {
+        let user = self.user_at(slot, place);
+        self.users[user].is_unsent = true;
+        self.release(slot, place);
     }
 
     /// Begins all requests that were made together. In an open loop, and if requests were handed back, each has its own
@@ -121,24 +177,29 @@ impl Scenario for Scripted {
         bytes: usize,
         tracker: &mut Tracker<'_>,
     ) -> Exchange {
-        self.connection(slot).has_paused = false;
-        if bytes < self.made.len() {
-            self.partly_sent.insert(slot, self.made.clone());
-        }
+        let user = self.user_at(slot, place);
+        self.users[user].has_paused = false;
         let batch = self.plan.batch;
         let (steps, count) = if tracker.begins_alone() { (batch, 1) } else { (1, batch) };
         let mut exchange = Exchange::VACANT;
         for step in 0..steps {
             let sent_bytes = if step == 0 { bytes } else { 0 };
             exchange = tracker.begin(send_times, 0, count, sent_bytes);
-            tracker.exchanges_mut().begin_alike(slot, place, count, exchange);
+            match self.streams.is_empty() {
+                true => tracker.exchanges_mut().begin_alike(slot, place, count, exchange),
+                false => tracker.exchanges_mut().begin(slot, place, exchange),
+            }
         }
         exchange
     }
 
     #[inline]
-    fn read(&mut self, slot: Slot, _: ExchangeIndex, part: ResponsePart<'_>) {
-        let ScriptedConnection { head, body, is_too_long, .. } = self.connection(slot);
+    fn read(&mut self, slot: Slot, place: ExchangeIndex, part: ResponsePart<'_>) {
+        if !self.plan.reads_responses {
+            return;
+        }
+        let user = self.user_at(slot, place);
+        let ScriptedUser { head, body, is_too_long, .. } = &mut self.users[user];
         match part {
             ResponsePart::Start => {
                 head.clear();
@@ -166,21 +227,35 @@ impl Scenario for Scripted {
         now: Nanos,
         tracker: &mut Tracker<'_>,
     ) -> bool {
-        let connection = &self.connections[slot as usize];
-        if connection.is_too_long && response.ending == Ending::Ok {
-            response.ending = Ending::BadBody;
+        let number = self.user_at(slot, place);
+        self.release(slot, place);
+        let Some(exchange) = tracker.exchanges_mut().end(slot, place) else { return false };
+        if self.plan.reads_responses {
+            let reason = self.pass_on(number, head.status, tracker.is_windows(exchange.block));
+            if response.ending == Ending::Ok && self.users[number].is_too_long {
+                response.ending = Ending::BadBody;
+            } else if let (Ending::Ok, Some(reason)) = (response.ending, reason) {
+                response.ending = Ending::BadBody;
+                let kind = tracker.kind_of(&exchange);
+                tracker.reject(kind, head.status, &self.users[number].body, BodyFault::Refused(reason), now);
+            }
         }
-        if let Some(exchange) = tracker.exchanges_mut().end(slot, place) {
-            tracker.answered(slot, &exchange, 1, &response, now);
-        }
-        let script = self.script.as_mut().filter(|script| !connection.is_too_long && !script.has_stopped());
-        if let Some(script) = script {
-            script.response(head.status, &connection.head, &connection.body);
-        }
+        tracker.answered(slot, &exchange, 1, &response, now);
         false
     }
 
+    fn give_back(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos, tracker: &mut Tracker<'_>) {
+        let user = self.user_at(slot, place);
+        self.users[user].is_unsent = tracker.give_back(slot, place, now).is_some();
+        self.release(slot, place);
+    }
+
+    fn failed(&mut self, slot: Slot, place: ExchangeIndex) {
+        self.release(slot, place);
+    }
+
     fn close(&mut self, slot: Slot) {
-        self.partly_sent.remove(&slot);
+        let places = self.streams.get(slot as usize).map_or(0, |streams| streams.at.len());
+        (0..places).for_each(|place| self.release(slot, place as ExchangeIndex));
     }
 }

@@ -82,8 +82,9 @@ impl Settings {
             "the path of a unix socket must have 1 to 107 bytes"
         } else if self.scripts.as_ref().is_some_and(|scripts| scripts.count() < self.threads as usize) {
             "there are more threads than programs that make requests; this is a bug in Paceline"
-        } else if self.scripts.is_some() && (self.job.protocol.has_streams() || self.job.is_websocket()) {
-            "scripts and logs make requests of HTTP/1.1 only: leave --http out, and use an http:// or https:// URL"
+        } else if self.scripts.is_some() && (self.job.protocol == Protocol::Http3 || self.job.is_websocket())
+        {
+            "scripts and logs make requests of HTTP/1.1 and HTTP/2 only: leave --http 3 out, and use an http:// or https:// URL"
         } else if self.requests.is_empty() {
             "there is no request, or a request is empty"
         } else if self.job.protocol.has_streams()

@@ -98,6 +98,9 @@ pub enum JobProblem {
     /// A setting that the requests of a log do not have.
     #[error("--replay cannot be combined with {0}")]
     ReplayWith(&'static str),
+    /// A setting that a script does not have.
+    #[error("--lua cannot be combined with {0}")]
+    LuaWith(&'static str),
     /// `requests_per_connection` is 0.
     #[error("0 requests per connection sends nothing: use at least 1")]
     NoRequestsPerConnection,
@@ -258,6 +261,7 @@ impl Job {
         problems.extend(self.stream_problem());
         problems.extend(self.body_problem());
         problems.extend(self.fragment_problem());
+        problems.extend(self.lua_problem());
         problems.extend(self.websocket_problem());
         problems.extend(self.grpc_problem());
         if let LoadModel::Open { shape, arrivals } = &self.load {
@@ -372,6 +376,27 @@ impl Job {
         matches!(&self.load, LoadModel::Open { shape: Shape::Trace(trace), .. } if trace.replay.is_some())
     }
 
+    /// The first setting that a script excludes.
+    fn lua_problem(&self) -> Option<JobProblem> {
+        self.lua.as_ref()?;
+        let has = |is_one: fn(&RequestSpec) -> bool| self.requests.iter().any(is_one);
+        let conflicts = [
+            (self.requests.len() != 1, "several requests (--mix): make them in the script"),
+            (self.has_users(), "--cookies, --follow or a session: keep what is needed in the script"),
+            (self.is_replay(), "--replay"),
+            (self.share.is_some(), "--loaders: use one load generator"),
+            (self.is_websocket() || self.url.scheme.is_grpc(), "a ws://, wss://, grpc:// or grpcs:// URL"),
+            (self.protocol == Protocol::Http3, "--http 3: use HTTP/1.1 or 2"),
+            (self.depth > 1 && !self.protocol.has_streams(), "--pipeline over HTTP/1.1: use --http 2"),
+            (self.fragment.is_some(), "--fragment"),
+            (has(|request| request.stream.is_some()), "--stream"),
+            (has(|request| request.expect_continue), "--expect-continue"),
+            (has(|request| request.chunk_bytes.is_some()), "--chunked"),
+            (has(|request| request.generated_body() != Ok(None)), "a body of {bytes:SIZE}"),
+        ];
+        conflicts.into_iter().find_map(|(is_set, with)| is_set.then_some(JobProblem::LuaWith(with)))
+    }
+
     /// The first problem with a log that is replayed.
     fn replay_problem(&self, replay: &ReplaySpec) -> Option<JobProblem> {
         let conflicts = [
@@ -379,6 +404,7 @@ impl Job {
             (self.requests.len() != 1, "several requests (--mix)"),
             (self.has_users(), "--cookies, --follow or a session"),
             (self.requests.iter().any(|request| request.stream.is_some()), "--stream"),
+            (self.protocol.has_streams(), "--http 2 or 3: a log is replayed over HTTP/1.1"),
         ];
         let conflict = conflicts.into_iter().find_map(|(is_set, conflict)| is_set.then_some(conflict));
         let is_slow_or_fast = !ReplaySpec::is_speed(replay.speed);

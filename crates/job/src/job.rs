@@ -121,6 +121,9 @@ pub struct Job {
     /// the whole chain.
     #[serde(skip_serializing_if = "is_default")]
     pub follow: u16,
+    /// A script in Lua that makes the requests, and reads the responses if it has a function for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lua: Option<PathBuf>,
     /// Accept responses whose head has lines that end in LF alone (RFC 9112, section 2.2).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lenient: bool,
@@ -173,6 +176,7 @@ impl Default for Job {
             share: None,
             cookies: false,
             follow: 0,
+            lua: None,
             lenient: false,
             quiet_cpu: false,
             requests: vec![RequestSpec::default()],

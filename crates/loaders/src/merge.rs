@@ -171,6 +171,7 @@ impl Merge {
             loaders: self.loaders,
             intervals: self.intervals.into_iter().map(interval).collect(),
             bad_bodies: self.bad_bodies,
+            failed_checks: Vec::new(),
             carried_over: Some(self.carried_over),
             expect_continue: self.expect_continue,
             // If a loader's part is missing or moved, the schedule differs; the test would then not judge the sends.

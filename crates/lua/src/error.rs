@@ -41,6 +41,12 @@ pub enum ScriptError {
         "{0}: request() returns {1} requests at once, which a rate (-R) cannot send: return one, or use wrk"
     )]
     BatchWithRate(String, u16),
+    /// Several requests at once, for the table of one connection.
+    #[error("{0}: request() returns {1} requests at once: return one")]
+    SeveralRequests(String, u16),
+    /// `delay()`, which `paceline run` does not call.
+    #[error("{0}: delay() is not called: use --think, or `paceline wrk -s`")]
+    Delay(String),
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),

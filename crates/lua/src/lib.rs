@@ -1,4 +1,5 @@
-//! Runs scripts in Lua with wrk's interface (`wrk -s`): they make the requests of a run and read the responses.
+//! Runs scripts in Lua with wrk's interface (`wrk -s`, `run --lua`): they make the requests of a run and read the
+//! responses.
 //!
 //! [`LuaScripts`] loads a script as wrk does: one state for `setup` and `done`, and one for each thread (`state.rs`,
 //! `wrk.lua`). The engine calls a thread's program ([`paceline_engine::script`]); `calls.rs` passes that on to Lua. A

@@ -3,7 +3,7 @@
 use crate::calls;
 use crate::error::ScriptError;
 use crate::interrupt::RunWatch;
-use crate::program::{Program, ScriptThread};
+use crate::program::{FailedChecks, Program, ScriptThread};
 use crate::request_text;
 use crate::state::State;
 use crate::statistics::{Statistics, summary};
@@ -27,6 +27,7 @@ pub struct LuaScripts {
     first: Vec<u8>,
     /// Whether the script makes each request.
     is_dynamic: bool,
+    checks: Arc<FailedChecks>,
 }
 
 impl LuaScripts {
@@ -42,8 +43,13 @@ impl LuaScripts {
         watch: Arc<RunWatch>,
     ) -> Result<Self, ScriptError> {
         let main = load_watched(&call, source, &watch)?;
-        let service = call.port.clone().unwrap_or_else(|| call.scheme.clone());
-        main.call_wrk::<()>("resolve", (call.host.as_str(), service))?;
+        if call.has_connections && main.has("delay") {
+            return Err(ScriptError::Delay(call.file));
+        }
+        if !call.has_connections {
+            let service = call.port.clone().unwrap_or_else(|| call.scheme.clone());
+            main.call_wrk::<()>("resolve", (call.host.as_str(), service))?;
+        }
         let mut scripts = Self {
             call,
             main,
@@ -52,6 +58,7 @@ impl LuaScripts {
             plan: ScriptPlan::default(),
             first: Vec::new(),
             is_dynamic: false,
+            checks: Arc::default(),
         };
         for number in 0..threads {
             scripts.start_thread(source)?;
@@ -83,13 +90,19 @@ impl LuaScripts {
     /// What the first thread's script has decides for all.
     fn read_plan(&mut self) -> Result<(), ScriptError> {
         let Some(thread) = self.threads.first() else { return Ok(()) };
+        self.is_dynamic = thread.state.has("request");
+        let reads_responses = thread.state.has("response");
+        if self.call.has_connections {
+            // Each request belongs to a connection, so none is made in advance.
+            self.plan = ScriptPlan { reads_responses, ..ScriptPlan::default() };
+            return Ok(());
+        }
         let first = self.request_of(thread)?;
         self.plan = ScriptPlan {
             batch: request_text::count(&first)?,
-            reads_responses: thread.state.has("response"),
+            reads_responses,
             delays: thread.state.has("delay") && !self.call.is_wrk2,
         };
-        self.is_dynamic = thread.state.has("request");
         self.first = first;
         Ok(())
     }
@@ -98,7 +111,7 @@ impl LuaScripts {
     fn request_of(&self, thread: &ScriptThread) -> Result<Vec<u8>, ScriptError> {
         let mut bytes = Vec::new();
         let inside = thread.state.calls.enter();
-        let made = calls::request(&thread.state.lua, &self.call.file, &mut bytes);
+        let made = calls::request(&thread.state.lua, &self.call.file, None, &mut bytes);
         drop(inside);
         made.map(|()| bytes)
     }
@@ -109,6 +122,12 @@ impl LuaScripts {
     /// # Errors
     /// [`ScriptError`] if the requests cannot be sent.
     pub fn apply_to(&self, settings: &mut Settings) -> Result<(), ScriptError> {
+        if self.call.has_connections {
+            self.set_addresses(settings);
+            let programs = self.programs(self.fixed_requests()?);
+            settings.scripts = Some(Scripts::new(self.plan, programs));
+            return Ok(());
+        }
         if self.plan.batch > 1 && settings.job.load.is_open() {
             return Err(ScriptError::BatchWithRate(self.call.file.clone(), self.plan.batch));
         }
@@ -118,12 +137,7 @@ impl LuaScripts {
         let method = if self.first.starts_with(b"HEAD ") { Method::Head } else { Method::Other };
         settings.requests = Arc::new(Requests::fixed(self.first.clone(), method, check));
         (settings.job.depth, settings.job.batch) = (self.plan.batch, self.plan.batch > 1);
-        let default = settings.address.clone();
-        let addresses = self.threads.iter().map(|thread| {
-            let set = thread.shared.address().map(Address::from);
-            set.filter(|address| *address != default)
-        });
-        settings.thread_addresses = addresses.collect();
+        self.set_addresses(settings);
         let is_plain = fixed
             .as_ref()
             .is_some_and(|fixed| fixed.iter().all(|text| request_text::are_alike(text, &self.first)))
@@ -134,6 +148,16 @@ impl LuaScripts {
             settings.scripts = Some(Scripts::new(self.plan, self.programs(fixed)));
         }
         Ok(())
+    }
+
+    /// The addresses that the script has set for threads.
+    fn set_addresses(&self, settings: &mut Settings) {
+        let default = settings.address.clone();
+        let addresses = self.threads.iter().map(|thread| {
+            let set = thread.shared.address().map(Address::from);
+            set.filter(|address| *address != default)
+        });
+        settings.thread_addresses = addresses.collect();
     }
 
     /// The requests of all threads, if the script does not make each.
@@ -154,10 +178,18 @@ impl LuaScripts {
                 watch: Arc::clone(&self.watch),
                 file: Arc::clone(&file),
                 has_begun: false,
+                checks: self.call.has_connections.then(|| Arc::clone(&self.checks)),
+                has_made: false,
+                head: Vec::new(),
             };
             Box::new(program) as Box<dyn RequestScript>
         };
         self.threads.iter().map(program).collect()
+    }
+
+    /// The reasons for which `response` refused responses of the window, with their counts, the most frequent first.
+    pub fn failed_checks(&self) -> Vec<(String, u64)> {
+        self.checks.counted()
     }
 
     /// Writes what the scripts have printed.

@@ -12,6 +12,10 @@ use std::sync::Arc;
 const WRK: &str = include_str!("wrk.lua");
 /// The chunk's name, as it appears in errors.
 const WRK_NAME: &str = "=wrk";
+/// What is added for scripts whose functions get the table of a connection.
+const CONNECTIONS: &str = include_str!("connections.lua");
+/// Its name.
+const CONNECTIONS_NAME: &str = "=paceline";
 
 /// What `require "socket"` returns: of LuaSocket, which is in C, the clock that scripts seed random numbers with.
 fn clock_module(lua: &Lua, _: mlua::MultiValue) -> mlua::Result<Table> {
@@ -56,6 +60,15 @@ impl State {
         wrk.raw_set("host", call.host.as_str())?;
         wrk.raw_set("port", call.port.as_deref())?;
         wrk.raw_set("path", call.path.as_str())?;
+        if let Some(method) = &call.method {
+            wrk.raw_set("method", method.as_str())?;
+        }
+        if let Some(body) = &call.body {
+            wrk.raw_set("body", self.lua.create_string(body)?)?;
+        }
+        if call.has_connections {
+            self.lua.load(CONNECTIONS).set_name(CONNECTIONS_NAME).exec()?;
+        }
         if call.is_wrk2 {
             wrk.raw_set("time_us", self.lua.create_function(|_, ()| Ok(statistics::time_us()))?)?;
         }

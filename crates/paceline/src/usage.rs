@@ -127,7 +127,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     (
         "-s",
         "wrk",
-        "`paceline wrk -s SCRIPT` runs scripts of wrk; --mix FILE sends several different requests, and {rand:1:9} and {line:FILE} vary them",
+        "`paceline wrk -s FILE` runs wrk's scripts; --lua FILE makes requests with a script in Lua, --mix FILE without one",
     ),
     ("-p", "ab and autocannon", "--body @FILE sends a body, and --pipeline N pipelines requests"),
     ("-z", "hey and oha", "-d 10s sets the duration"),
@@ -144,7 +144,7 @@ const FOREIGN_FLAGS: &[(&str, &str, &str)] = &[
     (
         "--script",
         "wrk",
-        "`paceline wrk -s SCRIPT` runs scripts of wrk; --mix FILE sends several different requests",
+        "`paceline wrk -s FILE` runs wrk's scripts; --lua FILE makes requests with a script in Lua",
     ),
     ("-l", "ab", "the length of a body is not checked unless --expect-body or another check is given"),
     ("-C", "ab", "-H 'Cookie: NAME=VALUE' sends a cookie"),

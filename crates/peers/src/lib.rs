@@ -32,7 +32,7 @@ pub use report::{PeerReport, PrintedReport};
 pub use siege::SIEGE_SETTINGS;
 pub use tool::{FirstResponse, LogRow, ToolCommand, ToolInputs, ToolOutput};
 pub use tools::{tool_command, tools};
-pub use wrk::{SampleValues, ScriptCall, ScriptErrors, ScriptResults};
+pub use wrk::{SampleValues, ScriptCall, ScriptErrors, ScriptResults, run_results};
 
 /// Every peer.
 pub const PEERS: [&Peer; 13] = [

@@ -61,7 +61,9 @@ pub use parallel::map_parallel;
 pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
 pub use profile::{CodeKind, Profile, ProfiledCall, ProfiledFunction};
 pub use relative::KnownFolders;
-pub use request_results::{BadBody, ExpectContinue, Expectations, RequestPart, SessionPart, SessionStep};
+pub use request_results::{
+    BadBody, ExpectContinue, Expectations, FailedCheck, RequestPart, SessionPart, SessionStep,
+};
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{CarriedOver, Loop, LoopKind, Pace, Rates, Run, Tool};
 pub use schema::{

@@ -141,6 +141,15 @@ pub struct SessionStep {
     pub not_reached: u64,
 }
 
+/// A check of a script (`--lua`) that responses of the window failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedCheck {
+    /// The reason, as the script gives it.
+    pub reason: String,
+    /// The number of responses that were refused for it.
+    pub count: u64,
+}
+
 /// An unexpected body: the first of its kind, warm-up included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BadBody {

@@ -4,7 +4,7 @@
 //! it, reports show it. Its parts are in other files: blocks, phases, generator, server, target, expectations.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, GateOutcome,
+    ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, FailedCheck, GateOutcome,
     Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment, ServerSample,
     ServerUse, ServerWaits, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
 };
@@ -101,6 +101,9 @@ pub struct Run {
     /// The first unexpected body of each request.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub bad_bodies: Vec<BadBody>,
+    /// The reasons for which a script refused responses of the window, the most frequent first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failed_checks: Vec<FailedCheck>,
     /// How request bodies that waited for 100 Continue were sent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expect_continue: Option<ExpectContinue>,

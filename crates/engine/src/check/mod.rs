@@ -86,6 +86,8 @@ pub enum BodyFault {
     Stream(StreamFault),
     /// It is not the response expected to a call of gRPC.
     Call(CallFault),
+    /// A program that reads responses refuses it, for this reason.
+    Refused(String),
 }
 
 impl From<CallFault> for BodyFault {
@@ -264,6 +266,7 @@ impl fmt::Display for BodyFault {
             BodyFault::NotFollowed(fault) => write!(f, "{fault}"),
             BodyFault::Stream(fault) => write!(f, "{fault}"),
             BodyFault::Call(fault) => write!(f, "{fault}"),
+            BodyFault::Refused(reason) => f.write_str(reason),
         }
     }
 }

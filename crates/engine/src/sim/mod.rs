@@ -135,6 +135,7 @@ impl<'a> Simulation<'a> {
             }
             (Protocol::Http10 | Protocol::Http11, None) => Self::drive_out::<Http1>,
             (Protocol::Http10 | Protocol::Http11, Some(_)) => Self::drive_out::<Http1<Sessions>>,
+            (Protocol::Http2, None) if self.settings.scripts.is_some() => Self::drive_out::<Http2<Scripted>>,
             (Protocol::Http2, None) => Self::drive_out::<Http2>,
             (Protocol::Http2, Some(_)) => Self::drive_out::<Http2<Sessions>>,
             (Protocol::Http3, None) => Self::drive_datagrams_out::<Http3>,

@@ -2,7 +2,7 @@
 //! once for each response; all requests end exactly once, whatever the server does.
 
 use crate::support::{closed_loop, open_loop};
-use paceline_engine::script::{RequestScript, ScriptPlan, Scripts};
+use paceline_engine::script::{RequestScript, ScriptPlan, ScriptedResponse, Scripts};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
 use paceline_engine::{Ending, Measure, Nanos, Settings, Slot, ThreadOutcome};
 use std::rc::Rc;
@@ -29,7 +29,7 @@ struct Numbering {
 }
 
 impl RequestScript for Numbering {
-    fn request(&mut self, bytes: &mut Vec<u8>) -> bool {
+    fn request(&mut self, _: usize, bytes: &mut Vec<u8>) -> bool {
         let batch = self.notes.batches.fetch_add(1, Relaxed);
         if self.runs_out && batch >= self.stop_after {
             assert!(batch < 2 * self.stop_after, "asked again and again");
@@ -49,10 +49,12 @@ impl RequestScript for Numbering {
         self.delay
     }
 
-    fn response(&mut self, status: u16, head: &[u8], body: &[u8]) {
+    fn response(&mut self, _: usize, response: &ScriptedResponse<'_>) -> Option<String> {
+        let ScriptedResponse { status, head, body, .. } = *response;
         assert_eq!(status, 200);
         assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n") && head.ends_with(b"\r\n\r\n"), "{head:?}");
         self.notes.bodies.lock().unwrap().push(String::from_utf8(body.to_vec()).unwrap());
+        None
     }
 
     fn has_stopped(&self) -> bool {

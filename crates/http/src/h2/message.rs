@@ -33,7 +33,8 @@ impl<'t> RequestText<'t> {
         self.text.len() - self.body_at()
     }
 
-    /// Passes on the fields in the order of a field section: pseudo-header fields first, names in lower case.
+    /// Passes on the fields in the order of a field section: pseudo-header fields first, names in lower case, without
+    /// fields of the connection (RFC 9113, section 8.2.2).
     pub(crate) fn fields(&self, scheme: Scheme, mut field: impl FnMut(&[u8], &[u8])) {
         let mut lines = self.text[..self.head_bytes].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
         let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
@@ -48,7 +49,10 @@ impl<'t> RequestText<'t> {
             field(b":authority", host);
         }
         field(b":path", path);
-        for (name, value) in fields.filter(|(name, _)| name != b"host") {
+        let is_left_out = |name: &[u8]| {
+            matches!(name, b"host" | b"connection" | b"keep-alive" | b"proxy-connection" | b"upgrade")
+        };
+        for (name, value) in fields.filter(|(name, _)| !is_left_out(name)) {
             field(&name, value);
         }
     }

@@ -2,7 +2,7 @@
 //! wrk2 4.0.0, found by running them.
 
 use super::*;
-use paceline_engine::script::RequestScript;
+use paceline_engine::script::{RequestScript, ScriptedResponse};
 use paceline_engine::{Job, Nanos, StopFlag};
 use paceline_peers::{SampleValues, ScriptErrors};
 use std::net::TcpListener;
@@ -17,7 +17,10 @@ fn call(listener: &TcpListener, headers: &[(&str, &str)], is_wrk2: bool) -> Scri
         host: "127.0.0.1".to_owned(),
         port: Some(port.to_string()),
         path: "/a?b".to_owned(),
+        method: None,
+        body: None,
         is_wrk2,
+        has_connections: false,
     }
 }
 
@@ -56,8 +59,13 @@ fn error(source: &str) -> String {
 impl Loaded {
     fn request(&mut self, thread: usize) -> String {
         let mut bytes = Vec::new();
-        self.programs[thread].request(&mut bytes);
+        self.programs[thread].request(0, &mut bytes);
         String::from_utf8(bytes).unwrap()
+    }
+
+    fn respond(&mut self, status: u16, head: &[u8], body: &[u8]) {
+        let response = ScriptedResponse { status, head, body, is_windows: true };
+        assert_eq!(self.programs[0].response(0, &response), None);
     }
 
     fn failure(&self) -> String {
@@ -180,7 +188,7 @@ fn responses_have_fields_as_sent_and_a_body() {
          function request() return wrk.format('GET', '/') end";
     let mut loaded = load(source, 1).unwrap();
     assert!(loaded.settings.scripts.is_some());
-    loaded.programs[0].response(201, b"HTTP/1.1 201 Created\r\nX-Token: a\r\nX-Token: b\r\n\r\n", b"body");
+    loaded.respond(201, b"HTTP/1.1 201 Created\r\nX-Token: a\r\nX-Token: b\r\n\r\n", b"body");
     assert_eq!(loaded.global(0, "text"), "201bnilbody");
     assert!(loaded.request(0).contains("\r\nX-Token: b\r\n"));
 }
@@ -220,7 +228,7 @@ fn open() -> paceline_engine::LoadModel {
 #[test]
 fn a_thread_can_stop() {
     let mut loaded = load("function response() wrk.thread:stop() end", 2).unwrap();
-    loaded.programs[0].response(200, b"HTTP/1.1 200 OK\r\n\r\n", b"");
+    loaded.respond(200, b"HTTP/1.1 200 OK\r\n\r\n", b"");
     assert_eq!([loaded.programs[0].has_stopped(), loaded.programs[1].has_stopped()], [true, false]);
 }
 
@@ -242,7 +250,7 @@ fn errors_name_file_and_line() {
     assert_eq!(loaded.request(0), "");
     assert!(!loaded.failure().is_empty() && loaded.programs[0].has_stopped());
     let mut loaded = load("function response(s, h)\n return h.a.b end", 1).unwrap();
-    loaded.programs[0].response(200, b"HTTP/1.1 200 OK\r\n\r\n", b"");
+    loaded.respond(200, b"HTTP/1.1 200 OK\r\n\r\n", b"");
     assert_eq!(loaded.failure(), "some.lua:2: attempt to index field 'a' (a nil value)");
 }
 
@@ -304,7 +312,7 @@ fn a_call_that_does_not_return_is_ended() {
         let scripts =
             LuaScripts::load(call(&listener, &[], false), source.as_bytes(), 1, Arc::clone(&watch)).unwrap();
         let mut programs = scripts.programs(None);
-        assert!(!programs[0].request(&mut Vec::new()));
+        assert!(!programs[0].request(0, &mut Vec::new()));
         let failure = watch.failure().unwrap();
         assert_eq!(failure, "some.lua:3: the run is over, and the script was still running");
     }

@@ -17,6 +17,7 @@ pub mod node;
 pub mod report;
 pub mod round;
 pub mod run;
+mod script;
 pub mod selftest;
 pub mod shepherd;
 pub mod site;

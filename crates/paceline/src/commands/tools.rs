@@ -4,11 +4,10 @@
 //! the name of a tool is the same command. The exit status is the tool's.
 
 use super::run::carry_out_job;
+use super::script::LoadedScript;
 use crate::exit::{self, Complaint};
 use paceline_engine::{Address, Settings, StopFlag};
 use paceline_escape::{JsonText, TerminalText};
-use paceline_job::{Bound, Nanos};
-use paceline_lua::{LuaScripts, RunWatch};
 use paceline_peers::{
     FirstResponse, ScriptCall, ScriptResults, ToolCommand, ToolInputs, ToolOutput, tool_command, tools,
 };
@@ -20,7 +19,6 @@ use std::io;
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The exit status of a script's failure: that of wrk.
@@ -61,10 +59,10 @@ pub fn run(name: &str, arguments: &Arguments) -> ExitCode {
 #[derive(Default)]
 struct Ended {
     output: ToolOutput,
-    scripts: Option<(LuaScripts, ScriptResults)>,
+    script: Option<(LoadedScript, ScriptResults)>,
 }
 
-fn finish(Ended { output, scripts }: &Ended) -> ExitCode {
+fn finish(Ended { output, script }: &Ended) -> ExitCode {
     let written = output
         .files
         .iter()
@@ -73,7 +71,7 @@ fn finish(Ended { output, scripts }: &Ended) -> ExitCode {
         crate::file::append(Path::new(&row.path), row.heading.as_bytes(), row.text.as_bytes())
     });
     let printed = print(output).and(written).and(logged);
-    let done = scripts.as_ref().map_or(Ok(()), |(scripts, results)| scripts.done(results));
+    let done = script.as_ref().map_or(Ok(()), |(script, results)| script.scripts.done(results));
     if let Err(error) = &done {
         exit::say(&error.to_string());
     }
@@ -115,7 +113,7 @@ fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
     let parsed = tool_command(name, arguments, &Inputs);
     let command = match parsed.ok_or_else(|| Complaint::usage(format!("{name} is not a known tool")))? {
         Ok(command) => command,
-        Err(output) => return Ok(Ended { output, scripts: None }),
+        Err(output) => return Ok(Ended { output, script: None }),
     };
     let mut start = Start::default();
     let begin = |prepared: &mut Prepared, stop: &'static StopFlag| {
@@ -123,18 +121,16 @@ fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
         anyhow::Ok(start.refusal.is_none())
     };
     let run = carry_out_job(command.job(), command.time_limit(), begin);
-    let Start { refusal, first, scripts } = start;
-    let (scripts, watch) = scripts.unzip();
-    scripts.iter().for_each(LuaScripts::flush);
-    let failure = watch.and_then(|watch| watch.failure());
+    let Start { refusal, first, script } = start;
+    let failure = script.as_ref().and_then(LoadedScript::end);
     let run = match (run, failure.as_ref()) {
         (Ok(Some(run)), _) => run,
-        (Err(_), Some(failure)) => return Ok(Ended { output: refused(failure), scripts: None }),
+        (Err(_), Some(failure)) => return Ok(Ended { output: refused(failure), script: None }),
         (Err(error), None) => {
             let output = unresolved(command.as_ref()).ok_or(error)?;
-            return Ok(Ended { output, scripts: None });
+            return Ok(Ended { output, script: None });
         }
-        (Ok(None), _) => return Ok(Ended { output: refusal.unwrap_or_default(), scripts: None }),
+        (Ok(None), _) => return Ok(Ended { output: refusal.unwrap_or_default(), script: None }),
     };
     write_record(command.as_ref(), &run)?;
     let mut output = command.report(&run, first.as_ref());
@@ -142,7 +138,7 @@ fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
         output =
             ToolOutput { stderr: refused(failure).stderr + &output.stderr, status: SCRIPT_FAILED, ..output };
     }
-    Ok(Ended { output, scripts: scripts.map(|scripts| (scripts, command.script_results(&run))) })
+    Ok(Ended { output, script: script.map(|script| (script, command.script_results(&run))) })
 }
 
 /// What is learned and made before a run.
@@ -151,7 +147,7 @@ struct Start {
     /// What the tool prints instead of a run.
     refusal: Option<ToolOutput>,
     first: Option<FirstResponse>,
-    scripts: Option<(LuaScripts, Arc<RunWatch>)>,
+    script: Option<LoadedScript>,
 }
 
 impl Start {
@@ -169,7 +165,7 @@ impl Start {
         }
         if let Some(call) = command.script() {
             match load(call, &mut prepared.settings, stop) {
-                Ok(scripts) => self.scripts = Some(scripts),
+                Ok(script) => self.script = Some(script),
                 Err(refusal) => return Ok(Some(refusal)),
             }
         }
@@ -186,18 +182,11 @@ fn load(
     call: ScriptCall,
     settings: &mut Settings,
     stop: &'static StopFlag,
-) -> Result<(LuaScripts, Arc<RunWatch>), ToolOutput> {
+) -> Result<LoadedScript, ToolOutput> {
     let file = call.file.clone();
     let source = paceline_files::read(Path::new(&file), MAX_SCRIPT_BYTES)
         .map_err(|error| refused(format!("{file}: cannot open {file}: {}", reason(&error))))?;
-    let window = match settings.job.window {
-        Bound::Duration(window) => window,
-        Bound::Requests(_) => Nanos::NEVER,
-    };
-    let watch = RunWatch::start(stop, window).map_err(refused)?;
-    let scripts = LuaScripts::load(call, &source, settings.threads, Arc::clone(&watch)).map_err(refused)?;
-    scripts.apply_to(settings).map_err(refused)?;
-    Ok((scripts, watch))
+    LoadedScript::load(call, &source, settings, stop).map_err(refused)
 }
 
 fn refused(problem: impl ToString) -> ToolOutput {

@@ -349,7 +349,10 @@ impl WrkCommand {
             host: self.url.host.trim_matches(['[', ']']).to_owned(),
             port,
             path: if path.starts_with('/') { path.to_owned() } else { "/".to_owned() },
+            method: None,
+            body: None,
             is_wrk2: self.variant == Variant::Wrk2,
+            has_connections: false,
         })
     }
 

@@ -12,6 +12,7 @@ mod write;
 
 pub use command::{Variant, WrkCommand};
 pub use script::{SampleValues, ScriptCall, ScriptErrors, ScriptResults};
+pub use write::run_results;
 
 use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{bytes, count, number, time_ns};

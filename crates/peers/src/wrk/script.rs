@@ -17,8 +17,15 @@ pub struct ScriptCall {
     pub port: Option<String>,
     /// The path in the URL, with what follows it; `/` if there is none.
     pub path: String,
+    /// The method and the body of the command line, if it has them.
+    pub method: Option<String>,
+    /// See `method`.
+    pub body: Option<Vec<u8>>,
     /// Whether wrk2 is called, whose interface differs in details.
     pub is_wrk2: bool,
+    /// Whether `request` and `response` get the table of their connection, and `response` may refuse a response:
+    /// `paceline run --lua`.
+    pub has_connections: bool,
 }
 
 /// Results of a run as a script reads them.

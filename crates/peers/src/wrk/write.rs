@@ -10,7 +10,7 @@ use super::units::{binary, metric, push_column, time_s, time_us};
 use crate::answers::{answered, answered_with, decoded, late, with_failures};
 use crate::quantity::total;
 use crate::tool::{ToolOutput, concerns};
-use paceline_record::{Phase, Run, Times};
+use paceline_record::{LoopKind, Phase, Run, Times};
 use paceline_stats::Histogram;
 use std::fmt::Write as _;
 
@@ -197,14 +197,24 @@ fn errors(run: &Run) -> ScriptErrors {
 
 /// What a script's `done` is given.
 pub fn script_results(command: &WrkCommand, run: &Run) -> ScriptResults {
-    let histogram = with_failures(times(command.variant, run), &run.total);
+    results_of(command.variant, command.threads, run)
+}
+
+/// What the `done` of a script of `paceline run` is given: response times in an open loop, service times otherwise.
+pub fn run_results(run: &Run, threads: u32) -> ScriptResults {
+    let variant = if run.loop_.kind == LoopKind::Open { Variant::Wrk2 } else { Variant::Wrk };
+    results_of(variant, threads, run)
+}
+
+fn results_of(variant: Variant, threads: u32, run: &Run) -> ScriptResults {
+    let histogram = with_failures(times(variant, run), &run.total);
     ScriptResults {
         duration_us: (run.window_s * 1e6) as u64,
         requests: complete(run),
         bytes: run.total.bytes.received,
         errors: errors(run),
         latency_us: latency_samples(&histogram),
-        rates: thread_rates(run, command.threads),
+        rates: thread_rates(run, threads),
     }
 }
 

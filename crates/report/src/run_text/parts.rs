@@ -7,7 +7,7 @@ use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, not_ok, percent, seconds};
 use super::times::{bounded, first_of};
 use paceline_escape::TerminalText;
-use paceline_record::{BadBody, Block, Counts, RequestPart, Run, Segment, SessionPart};
+use paceline_record::{BadBody, Block, Counts, FailedCheck, RequestPart, Run, Segment, SessionPart};
 
 /// A table for each kind of parts of the run.
 pub(super) fn of_run(run: &Run, style: Style) -> String {
@@ -137,9 +137,16 @@ fn commonest(counts: &Counts) -> String {
     format!("{} {name}{others}", count(number as f64))
 }
 
-/// The bodies received instead of the expected ones.
+/// The responses that a script refused, and the bodies received instead of the expected ones.
 pub(super) fn bad_bodies(run: &Run, style: Style) -> String {
-    run.bad_bodies.iter().map(|bad| body_lines(bad, style)).collect()
+    let refused = run.failed_checks.iter().map(|FailedCheck { reason, count: refused }| {
+        style.lines(
+            &format!("failed check: {reason} ({})", counted(*refused as f64, "response")),
+            2,
+            Style::warn,
+        )
+    });
+    refused.chain(run.bad_bodies.iter().map(|bad| body_lines(bad, style))).collect()
 }
 
 fn body_lines(bad: &BadBody, style: Style) -> String {

@@ -199,17 +199,11 @@ fn run(load: &Load, seen: Seen, window_s: f64, ok: u64) -> Run {
         loop_: Loop {
             kind: load.kind,
             connections: load.connections,
-            connection_plan: None,
             depth: load.depth,
-            batch: false,
             requests: load.requests,
             offered_per_s: offered,
-            sessions_offered_per_s: None,
-            shape: None,
-            requests_per_connection: None,
-            without_keep_alive: false,
-            think: None,
             arrivals: load.arrivals,
+            ..Loop::default()
         },
         pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: 50_000 },
         expectations: Expectations::default(),

@@ -12,7 +12,7 @@ mod sends;
 use crate::{Inputs, RunError};
 use entry::LogEntry;
 use format::LogFormat;
-use paceline_engine::script::{RequestScript, ScriptPlan, Scripts};
+use paceline_engine::script::{RequestScript, ScriptPlan, ScriptedResponse, Scripts};
 use paceline_engine::{Nanos, Requests, Settings, Trace};
 use paceline_http::Method;
 use paceline_job::{LoadModel, ReplaySpec, Shape};
@@ -203,7 +203,7 @@ pub fn replay(settings: &mut Settings, inputs: &mut Inputs) -> Result<(), RunErr
         ..LogReader::new(&log, trace, host.clone(), worker, settings.threads)
     };
     let mut first = Vec::new();
-    reader(0).request(&mut first);
+    reader(0).request(0, &mut first);
     let scripts = (0..settings.threads).map(|worker| Box::new(reader(worker)) as Box<dyn RequestScript>);
     let scripts = Scripts::new(ScriptPlan::default(), scripts.collect());
     let check = settings.requests.kinds().first().map(|kind| kind.check.clone()).unwrap_or_default();
@@ -278,7 +278,7 @@ fn read_fully_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<us
 }
 
 impl RequestScript for LogReader {
-    fn request(&mut self, bytes: &mut Vec<u8>) -> bool {
+    fn request(&mut self, _: usize, bytes: &mut Vec<u8>) -> bool {
         let Some(position) = self.positions.get(self.next).copied() else { return false };
         self.next += self.stride;
         // The line was readable before the run; if the log has changed, the remaining requests are unsent.
@@ -295,7 +295,9 @@ impl RequestScript for LogReader {
         Nanos::ZERO
     }
 
-    fn response(&mut self, _: u16, _: &[u8], _: &[u8]) {}
+    fn response(&mut self, _: usize, _: &ScriptedResponse<'_>) -> Option<String> {
+        None
+    }
 
     fn has_stopped(&self) -> bool {
         false
@@ -410,7 +412,7 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
             let mut reader = LogReader::new(&log, &trace, "h:1".to_owned(), worker, workers);
             let request = || {
                 let mut bytes = Vec::new();
-                reader.request(&mut bytes).then(|| String::from_utf8(bytes).unwrap())
+                reader.request(0, &mut bytes).then(|| String::from_utf8(bytes).unwrap())
             };
             std::iter::from_fn(request).collect()
         };
@@ -454,7 +456,7 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
         let mut reader = LogReader::new(&log, &trace, "h".to_owned(), 0, 1);
         file.as_file().set_len(0).unwrap();
         let mut bytes = Vec::new();
-        assert!(!reader.request(&mut bytes) && bytes.is_empty());
+        assert!(!reader.request(0, &mut bytes) && bytes.is_empty());
     }
 
     #[test]

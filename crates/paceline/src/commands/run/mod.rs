@@ -14,6 +14,7 @@ mod gates;
 mod grpc_flags;
 mod har;
 mod loaders;
+mod lua;
 mod output_flags;
 mod process;
 mod profile;
@@ -38,6 +39,7 @@ use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
 use explain::{explain, explain_through};
+use lua::RunScript;
 use paceline_engine::StopFlag;
 use paceline_job::Job;
 use paceline_record::Run;
@@ -89,6 +91,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if arguments.debug {
         return debug::run(&prepared);
     }
+    let script = lua::source(&prepared.settings.job, &mut inputs)?;
     output_flags::keep_inputs(&inputs, &outputs.outputs())?;
     for path in outputs.written_at_the_end() {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
@@ -101,18 +104,22 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
     let watching = RunObservers { events, sinks, on_phase: None };
     let stop = process::listen()?;
+    let script = script.map(|source| RunScript::begin(&source, &mut prepared, stop)).transpose()?;
     let proxy = prepared.settings.job.proxy.clone();
     let carried_out = prepared.carry_out(argv(&arguments), watching, stop);
-    let (mut run, unwritten) = carried_out.map_err(|error| explain_through(error, proxy.as_ref()))?;
+    let in_words = |error| lua::explain(script.as_ref(), explain_through(error, proxy.as_ref()));
+    let (mut run, unwritten) = carried_out.map_err(in_words)?;
     if let Some(job) = profiled.filter(|_| !run.stopped) {
         profile::add_profile(&mut run, job, &arguments.target.pid, stop);
     }
+    script.iter().for_each(|script| script.add_to(&mut run));
     write_results::write_results(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
+    let failed = script.and_then(|script| script.finish(&run));
     if let Some(view) = view {
         view.show(&run);
         view.serve_until_interrupted();
     }
-    Ok(status(&run, arguments.gates.allow_invalid))
+    Ok(failed.unwrap_or_else(|| status(&run, arguments.gates.allow_invalid)))
 }
 
 /// Carries out a job without flags of its own. `begin` is called when everything is ready, and may change it; if it

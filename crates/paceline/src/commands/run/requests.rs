@@ -103,6 +103,12 @@ pub struct RequestFlags {
     )]
     pub mix: Option<PathBuf>,
 
+    /// Make the requests, and check responses, with a script in Lua
+    ///
+    /// docs/requests.md describes it. wrk's scripts: `paceline wrk -s`.
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with_all = ["mix", "debug"], help_heading = "Requests")]
+    pub lua: Option<PathBuf>,
+
     /// Accept response heads whose lines end in LF instead of CR LF
     #[arg(hide_short_help = true, long, help_heading = "Checks")]
     pub lenient: bool,
@@ -157,6 +163,7 @@ impl RequestFlags {
         }
         job.follow = self.follow.unwrap_or(job.follow);
         job.lenient |= self.lenient;
+        job.lua = self.lua.clone().or(job.lua.take());
         let headers = self.headers()?;
         for request in &mut job.requests {
             self.fill_request(request);

@@ -59,7 +59,7 @@ fn what_cannot_be_replayed_is_refused() {
     for (flags, expected) in [
         (&["-r", "5"][..], "cannot be used with"),
         (&["--speed", "0"], "a speed is a number from 0.001"),
-        (&["--http", "2"], "scripts and logs make requests of HTTP/1.1 only"),
+        (&["--http", "2"], "a log is replayed over HTTP/1.1"),
     ] {
         let output = replay(&server, flags);
         let reported = String::from_utf8_lossy(&output.stderr);

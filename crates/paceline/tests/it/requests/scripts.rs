@@ -1,7 +1,11 @@
-//! Scripts of wrk through the whole binary: `paceline wrk -s`. The interface itself is tested in `crates/lua`.
+//! Scripts in Lua through the whole binary: `paceline wrk -s` and `paceline run --lua`. The interface itself is tested in `crates/lua`.
 
 use super::server::{Heard, Server};
 use super::{PACELINE, ok};
+use crate::faults::servers::each;
+use paceline_http::h2;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Output};
 
 /// Runs a script for a second.
@@ -143,4 +147,175 @@ fn wrk2_sends_a_scripts_requests_when_they_are_due() {
         server.heard().iter().map(|heard| heard.path[1..].parse::<u64>().unwrap()).collect();
     paths.sort_unstable();
     assert_eq!(paths, (2..=101).collect::<Vec<_>>());
+}
+
+/// The record of a run of `paceline run --lua`, and what it said.
+fn run_lua(url: &str, script: &str, flags: &[&str]) -> (Output, serde_json::Value) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("some.lua"), script).unwrap();
+    let mut command = Command::new(PACELINE);
+    command.current_dir(folder.path()).args(["run", url, "--lua", "some.lua", "--json"]).args(flags);
+    let output = command.output().unwrap();
+    let record = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    (output, record)
+}
+
+fn counts(record: &serde_json::Value, name: &str) -> u64 {
+    record["total"]["counts"][name].as_u64().unwrap_or_else(|| panic!("{record}"))
+}
+
+/// The script of docs/requests.md.
+fn documented() -> &'static str {
+    let document = include_str!("../../../../../docs/requests.md");
+    document.split("```lua\n").nth(1).unwrap().split("```").next().unwrap()
+}
+
+/// Gives tokens, and orders to those who have one; every tenth order is another.
+fn orders(heard: &Heard) -> (u16, Vec<u8>) {
+    let text = String::from_utf8_lossy(&heard.bytes).into_owned();
+    match heard.path.strip_prefix("/order/") {
+        None if heard.method == "POST" && heard.body == b"user=ann" => (200, Vec::new()),
+        Some(number) if text.contains("Authorization: Bearer t\r\n") && text.contains("X-Given: 1\r\n") => {
+            let other = number.ends_with('0');
+            (200, if other { b"order x".to_vec() } else { format!("order {number}").into_bytes() })
+        }
+        _ => (401, Vec::new()),
+    }
+}
+
+#[test]
+fn the_documented_script_keeps_a_token_and_checks_orders() {
+    let server = Server::start_with("X-Token: t\r\n", orders);
+    let url = format!("http://{}/", server.address);
+    for flags in [&["-c", "3"][..], &["-c", "3", "-t", "3"], &["-c", "3", "-r", "2000"]] {
+        let before = server.heard().len();
+        let (output, record) =
+            run_lua(&url, documented(), &[&["-n", "63", "-H", "X-Given: 1"], flags].concat());
+        let heard = server.heard().split_off(before);
+        let logins = heard.iter().filter(|heard| heard.path == "/login").count() as u64;
+        assert_eq!((heard.len(), logins), (63, 3), "{flags:?}: {}", text(&output.stderr));
+        let others = heard.iter().filter(|heard| heard.path.ends_with('0')).count() as u64;
+        assert_eq!((counts(&record, "ok"), counts(&record, "bad_body")), (63 - others, others), "{flags:?}");
+        let failed = serde_json::json!([{"reason": "another order", "count": others}]);
+        assert_eq!(record["failed_checks"], failed, "{flags:?}");
+        assert_eq!(record["bad_bodies"][0]["fault"], "another order");
+        // The job has the script, so that the record repeats the run.
+        assert_eq!(record["job"]["lua"], "some.lua");
+    }
+}
+
+#[test]
+fn a_script_without_functions_sends_the_request_of_the_flags() {
+    let server = Server::start(ok);
+    let url = format!("http://{}/a", server.address);
+    let script = "function init(arguments) wrk.headers['X-Url'] = arguments[0] end";
+    let (_, record) = run_lua(&url, script, &["-n", "5", "-c", "1", "--body", "b", "--expect-body", "b"]);
+    assert_eq!(counts(&record, "ok"), 5);
+    let heard = server.heard();
+    let all = String::from_utf8_lossy(&heard[0].bytes).into_owned();
+    assert_eq!(
+        (heard[0].method.as_str(), heard[0].path.as_str(), heard[0].body.as_slice()),
+        ("POST", "/a", &b"b"[..])
+    );
+    assert!(all.contains(&format!("X-Url: {url}\r\n")) && all.contains("User-Agent: paceline/"), "{all}");
+}
+
+/// Answers requests of HTTP/2 with their paths, those of one read in reverse order.
+fn echo_http2(mut stream: TcpStream) -> std::io::Result<()> {
+    let (mut reader, mut received, mut buffer) = (h2::FrameReader::default(), Vec::new(), [0; 16384]);
+    let (mut decoder, mut scratch) = (h2::HpackDecoder::default(), h2::HpackScratch::default());
+    let mut out = Vec::new();
+    h2::write_settings(&mut out, &[]);
+    stream.write_all(&out)?;
+    let mut preface = h2::CLIENT_PREFACE.len();
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => received.extend_from_slice(&buffer[..count]),
+        }
+        let skipped = preface.min(received.len());
+        preface -= skipped;
+        received.drain(..skipped);
+        let (mut out, mut asked) = (Vec::new(), Vec::new());
+        while let Ok((event, taken)) = reader.next(&received)
+            && taken > 0
+        {
+            match event {
+                h2::FrameEvent::Settings(_) => h2::write_settings_ack(&mut out),
+                h2::FrameEvent::FieldBlock { stream, block, .. } => {
+                    let mut path = Vec::new();
+                    let field = |field: h2::DecodedField<'_>| {
+                        if field.name == b":path" {
+                            path = field.value.to_vec();
+                        }
+                    };
+                    decoder.decode(block, &mut scratch, field).unwrap();
+                    asked.push((stream, path));
+                }
+                _ => {}
+            }
+            received.drain(..taken);
+        }
+        for (stream, path) in asked.into_iter().rev() {
+            h2::write_field_block(&mut out, stream, &[0x88], false);
+            h2::write_data(&mut out, stream, &path, true);
+        }
+        stream.write_all(&out)?;
+    }
+}
+
+#[test]
+fn over_http2_each_stream_has_its_own_table() {
+    let address = each(|stream| _ = echo_http2(stream));
+    let script = "
+        users = 0
+        function request(conn)
+            if not conn.name then users = users + 1; conn.name, conn.made = users, 0 end
+            conn.made = conn.made + 1
+            return { path = '/' .. conn.name .. '/' .. conn.made, headers = { Connection = 'close' } }
+        end
+        function response(conn, status, headers, body)
+            return body == '/' .. conn.name .. '/' .. conn.made, 'of another'
+        end";
+    for flags in [&["-c", "2", "--streams", "5"][..], &["-c", "2", "--streams", "5", "-r", "3000"]] {
+        let flags = [&["--http", "2", "-n", "200"], flags].concat();
+        let (output, record) = run_lua(&format!("http://{address}/"), script, &flags);
+        let said = text(&output.stderr);
+        assert_eq!(
+            (counts(&record, "ok"), &record["failed_checks"]),
+            (200, &serde_json::Value::Null),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_script_that_fails_ends_the_run_with_file_and_line() {
+    let server = Server::start(ok);
+    let url = format!("http://{}/", server.address);
+    let failing =
+        "n = 0\nfunction request(conn)\n n = n + 1\n if n > 50 then error('boom') end\n return {}\nend";
+    let (output, record) = run_lua(&url, failing, &["-c", "1", "-d", "5s", "--warmup", "0"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("some.lua:4: boom"), "{}", text(&output.stderr));
+    assert_eq!((counts(&record, "ok"), server.heard().len()), (50, 50));
+    let endless = "n = 0\nfunction request(conn)\n n = n + 1\n while n > 20 do end\n return {}\nend";
+    let (output, record) = run_lua(&url, endless, &["-c", "1", "-d", "500ms", "--warmup", "0"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("some.lua:4: the run is over"), "{}", text(&output.stderr));
+    assert!((19..=20).contains(&counts(&record, "ok")), "{record}");
+    for (script, said) in [
+        ("function request() return end end", "some.lua:1: "),
+        ("function delay() return 1 end", "some.lua: delay() is not called: use --think"),
+        (
+            "function request() return wrk.format() .. wrk.format() end",
+            "returns 2 requests at once: return one",
+        ),
+        ("function request() return nil end", "some.lua: request() returned nil instead of a string"),
+        ("function request() return 'nonsense' end", "some.lua: request(): incomplete request"),
+    ] {
+        let (output, _) = run_lua(&url, script, &["-c", "1", "-n", "5"]);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{script}");
+        assert!(text(&output.stderr).contains(said), "{script}: {}", text(&output.stderr));
+    }
 }
