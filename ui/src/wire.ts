@@ -726,6 +726,14 @@ export interface Extraction {
   name: string;
 }
 
+/** A check of a script (`--lua`) that responses of the window failed. */
+export interface FailedCheck {
+  /** The number of responses that were refused for it. */
+  count: number;
+  /** The reason, as the script gives it. */
+  reason: string;
+}
+
 /** A failure of some launches of one server. */
 export interface Failure {
   /** Number of launches with this failure. */
@@ -1042,6 +1050,8 @@ export interface Job {
   lenient?: boolean;
   /** When requests are sent: closed or open loop. */
   loop: LoadModel;
+  /** A script in Lua that makes the requests, and reads the responses if it has a function for that. */
+  lua?: string;
   /** How to wait for the next send. */
   pace: PaceChoice;
   /** The version of HTTP for requests. */
@@ -1200,6 +1210,8 @@ export interface Load {
   stream?: StreamFormat;
   /** Whether connections use TLS; HTTP/3 always does. */
   tls?: boolean;
+  /** The command line of another load generator that the generator carried out as if it were that one: `ab -k ...`. */
+  tool?: string;
   /** Its relation to another load of the plan; none for an independent load. */
   variant?: Variant;
   /** Length of the warm-up, in seconds. */
@@ -1320,6 +1332,8 @@ export interface Measured {
   expect_continue?: ExpectContinue;
   /** The definition of a valid response. */
   expectations: Expectations;
+  /** The reasons for which a script refused responses of the window, the most frequent first. */
+  failed_checks?: (FailedCheck)[];
   /** For each gate, the figure by which it was judged, and why it did not pass. */
   gate_words: (string)[];
   /** The outcome of each requested gate (`--slo`, `--max-errors`). */
@@ -1972,6 +1986,8 @@ export interface Run {
   expect_continue?: ExpectContinue;
   /** The definition of a valid response. */
   expectations: Expectations;
+  /** The reasons for which a script refused responses of the window, the most frequent first. */
+  failed_checks?: (FailedCheck)[];
   /** The outcome of each requested gate (`--slo`, `--max-errors`). */
   gates?: (GateOutcome)[];
   /** CPU time, memory and quality figures of the generator. */

@@ -51,6 +51,9 @@ pub struct Load {
     /// Number of responses after which a connection is closed and replaced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests_per_connection: Option<u64>,
+    /// The command line of another load generator that the generator carried out as if it were that one: `ab -k ...`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool: Option<String>,
     /// Its relation to another load of the plan; none for an independent load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub variant: Option<Variant>,

@@ -4,9 +4,9 @@
 //! it, reports show it. Its parts are in other files: blocks, phases, generator, server, target, expectations.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, FailedCheck, GateOutcome,
-    Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment, ServerSample,
-    ServerUse, ServerWaits, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
+    ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, FailedCheck,
+    GateOutcome, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment,
+    ServerSample, ServerUse, ServerWaits, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;

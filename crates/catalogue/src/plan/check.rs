@@ -176,6 +176,7 @@ fn of_load(plan: &Plan, load: &PlanLoad) -> impl Iterator<Item = String> + use<>
     }
     let others = [
         shape(load),
+        tool(load),
         own_capacity::check(load),
         length(load),
         rate(load),
@@ -335,6 +336,32 @@ fn shape(load: &PlanLoad) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// A load that another generator's command line describes: it is a plain one.
+fn tool(load: &PlanLoad) -> Result<(), String> {
+    if load.tool.is_none() {
+        return Ok(());
+    }
+    let others = [
+        ("depth", load.depth > 1),
+        ("rate", load.rate.is_some()),
+        ("load", load.is_search()),
+        ("arrivals", load.arrivals.is_some()),
+        ("warmup", load.warmup.is_some()),
+        ("http", load.http.is_some()),
+        ("tls", load.tls),
+        ("requests_per_connection", load.requests_per_connection.is_some()),
+        ("first_run", load.first_run),
+        ("twins", !load.twins.is_empty()),
+        ("fault", load.fault.is_some()),
+    ];
+    match others.iter().find(|(_, given)| *given) {
+        Some((key, _)) => {
+            Err(format!("`{key}` cannot be combined with `tool`, whose command line describes the load"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn closes(load: &PlanLoad) -> bool {

@@ -96,6 +96,10 @@ pub struct PlanLoad {
     /// After how many responses a connection is closed and replaced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub requests_per_connection: Option<u64>,
+    /// The command line of another load generator that carries it out, as `paceline ab` and the like do: `ab -k
+    /// -n{requests} -c{connections}`. The URL follows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool: Option<String>,
     /// Whether it is measured twice on a fresh launch: first without a warm-up, then again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_run: bool,
@@ -230,7 +234,7 @@ impl PlanLoad {
     /// The length of the warm-up: as given, else 1 s, else none for a run with `requests` or a first run.
     pub fn warmup(&self) -> Duration {
         let is_first = self.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun);
-        if is_first {
+        if is_first || self.tool.is_some() {
             return Duration::ZERO;
         }
         let default = if self.requests.is_some() { Duration::ZERO } else { WARMUP };
@@ -256,6 +260,7 @@ impl PlanLoad {
             stream: None,
             no_keep_alive: !self.keep_alive,
             requests_per_connection: self.requests_per_connection,
+            tool: self.tool.clone(),
             variant: self.variant.clone(),
             scaled: self.scaled,
             balanced: self.balanced.clone(),

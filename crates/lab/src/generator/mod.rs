@@ -10,6 +10,8 @@ mod follow;
 mod liveness;
 mod observation;
 mod paceline;
+mod personality;
+mod record;
 mod template;
 mod third_party;
 mod version;
@@ -22,6 +24,7 @@ pub use follow::{FollowOptions, ObservedRun, follow};
 
 use crate::LabError;
 use paceline_peers::{PrintedReport, launchable, peer};
+use personality::Personality;
 use third_party::ThirdPartyGenerator;
 
 /// The name of Paceline's own generator.
@@ -63,6 +66,11 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn LoadGene
         && flags.first().is_some_and(|flag| flag.starts_with("--"))
     {
         return Ok(Box::new(paceline::Paceline::new(own.to_vec()).with_flags(&words[1..])));
+    }
+    if let [DEFAULT_GENERATOR, ..] = words.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+        && let Some(tool) = Personality::of_round(own, &words[1..])
+    {
+        return Ok(Box::new(tool?));
     }
     if let Some((program, peer)) = ThirdPartyGenerator::program(&words) {
         return Ok(Box::new(ThirdPartyGenerator::new(words, program, peer)?));
@@ -156,6 +164,8 @@ pub(crate) mod tests {
 
     #[test]
     fn our_own_generator_accepts_more_flags() {
+        let ab = line("paceline ab -k -t{duration_s} -c{connections} {url}").unwrap();
+        assert!(ab.starts_with("own ab -k -t3 -c64 http://127.0.0.1:20000/hello --paceline-record "), "{ab}");
         assert!(
             line("paceline --on slurm --loaders 2").unwrap().ends_with(" --events 9 --on slurm --loaders 2")
         );

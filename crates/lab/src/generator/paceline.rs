@@ -6,14 +6,15 @@
 //! that it reports.
 
 use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
+use super::personality::Personality;
+use super::record::{check_ended, no_record, read_record};
 use crate::case_request::FlagList;
-use paceline_record::{CapacityLoad, FoundCapacity, WorkloadProtocol, read_run};
+use paceline_catalogue::WorkloadCase;
+use paceline_record::{CapacityLoad, FoundCapacity, Load, WorkloadProtocol};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// Exit status of a run that was measured, whether or not it is valid.
-const MEASURED: [i32; 2] = [0, 1];
 
 /// `PROGRAM run URL ...`.
 pub struct Paceline {
@@ -125,40 +126,27 @@ fn last_record(folder: &Path) -> io::Result<PathBuf> {
 
 impl LoadGenerator for Paceline {
     fn command(&self, assignment: &Assignment) -> Vec<String> {
-        match &assignment.load.capacity {
-            Some(search) => self.capacity(assignment, search),
-            None => self.run(assignment),
+        match (&assignment.load.tool, &assignment.load.capacity) {
+            (Some(line), _) => Personality::of_load(&self.program, line).command(assignment),
+            (None, Some(search)) => self.capacity(assignment, search),
+            (None, None) => self.run(assignment),
         }
     }
 
+    fn refuses(&self, load: &Load, case: &WorkloadCase) -> Option<String> {
+        Personality::of_load(&self.program, load.tool.as_deref()?).refuses(load, case)
+    }
+
     fn read(&self, assignment: &Assignment, finished: &GeneratorExit) -> Result<GeneratorResult, String> {
-        let failed = |what: String| match finished.stderr.trim() {
-            "" => what,
-            stderr => format!("{what}: {stderr}"),
-        };
-        if !finished.ended.code.is_some_and(|code| MEASURED.contains(&code)) {
-            return Err(failed(format!("the generator ended with {}", finished.ended)));
+        if assignment.load.capacity.is_none() {
+            return read_record(&assignment.record, finished);
         }
-        let no_record =
-            |error: &dyn std::fmt::Display| failed(format!("the generator wrote no record ({error})"));
-        let (record, capacity) = match &assignment.load.capacity {
-            None => (assignment.record.clone(), None),
-            Some(_) => {
-                let found: FoundCapacity =
-                    serde_json::from_str(&finished.stdout).map_err(|error| no_record(&error))?;
-                (last_record(&records_of_search(assignment)).map_err(|error| no_record(&error))?, Some(found))
-            }
-        };
-        let text = paceline_files::read_text(&record, paceline_files::MAX_OUTPUT_BYTES)
-            .map_err(|error| no_record(&error))?;
-        let run = read_run(&text).map_err(|error| format!("cannot read the generator's record: {error}"))?;
-        if run.tool.version.trim().is_empty() {
-            return Err(
-                "the generator's record lacks the version of the generator (`tool.version`); use a generator that records it"
-                    .to_owned(),
-            );
-        }
-        Ok(GeneratorResult { run, verdicts: Vec::new(), capacity })
+        check_ended(finished)?;
+        let no_record = |error: &dyn fmt::Display| no_record(error, finished);
+        let found: FoundCapacity =
+            serde_json::from_str(&finished.stdout).map_err(|error| no_record(&error))?;
+        let record = last_record(&records_of_search(assignment)).map_err(|error| no_record(&error))?;
+        Ok(GeneratorResult { capacity: Some(found), ..read_record(&record, finished)? })
     }
 }
 
@@ -181,7 +169,7 @@ mod tests {
     use super::*;
     use crate::generator::tests::assignment;
     use paceline_host::shepherd::Ended;
-    use paceline_record::{Load, LoopKind};
+    use paceline_record::LoopKind;
 
     fn closed() -> Load {
         assignment().load

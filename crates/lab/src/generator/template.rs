@@ -8,10 +8,14 @@ use super::assignment::Assignment;
 use paceline_record::Load;
 
 /// The names a template may use.
-const NAMES: [&str; 4] = ["url", "connections", "duration_s", "threads"];
+const NAMES: [&str; 6] = ["url", "connections", "requests", "rate_per_s", "duration_s", "threads"];
 
 /// The placeholder of the window's length.
 const DURATION: &str = "{duration_s}";
+/// The placeholder of the number of requests.
+const REQUESTS: &str = "{requests}";
+/// The placeholder of the offered rate.
+const RATE: &str = "{rate_per_s}";
 /// The placeholder of the number of threads.
 const THREADS: &str = "{threads}";
 
@@ -40,6 +44,10 @@ fn uses(words: &[String], name: &str) -> bool {
 
 /// Why a load cannot be expressed in the words: common generators do not accept a fraction of a second.
 pub fn refuses(words: &[String], load: &Load) -> Option<String> {
+    let lacking = [(REQUESTS, load.requests.is_none()), (RATE, load.rate_per_s.is_none())];
+    if let Some((name, _)) = lacking.into_iter().find(|(name, is_missing)| *is_missing && uses(words, name)) {
+        return Some(format!("needs a value for {name}, which the load does not have"));
+    }
     let seconds = load.duration_s.filter(|seconds| uses(words, DURATION) && seconds.fract() != 0.0)?;
     Some(format!("accepts only whole seconds, but the window is {seconds} s"))
 }
@@ -63,6 +71,8 @@ pub fn fill(words: &[String], assignment: &Assignment) -> Vec<String> {
     let values = [
         ("{url}", assignment.url.clone()),
         ("{connections}", assignment.load.connections.to_string()),
+        (REQUESTS, assignment.load.requests.unwrap_or_default().to_string()),
+        (RATE, assignment.load.rate_per_s.unwrap_or_default().to_string()),
         (DURATION, format!("{duration_s}")),
         (THREADS, threads(words, assignment).to_string()),
     ];

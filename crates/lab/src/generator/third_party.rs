@@ -5,6 +5,7 @@
 //! each program is read by its module of the crate `peers`, the only part that a further program needs.
 
 use super::assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
+use super::personality::refuses_case;
 use super::{template, version};
 use crate::LabError;
 use paceline_catalogue::WorkloadCase;
@@ -111,15 +112,12 @@ impl LoadGenerator for ThirdPartyGenerator {
 
     fn refuses(&self, load: &Load, case: &WorkloadCase) -> Option<String> {
         let what = match load {
-            _ if !case.is_plain() || case.method != "GET" => "can send only GET requests in a round",
-            _ if case.stream.is_some() => "does not read responses as streams",
+            _ if refuses_case(load, case).is_some() => refuses_case(load, case)?,
+            Load { tool: Some(_), .. } => {
+                "has its own command line: Paceline's own generator carries out those of `tool`"
+            }
             Load { kind: LoopKind::Open, .. } => "can be used only for closed loops",
             Load { requests: Some(_), .. } => "can be limited only by time, not by a number of requests",
-            Load { depth: 2.., .. } => "cannot pipeline requests in a round",
-            Load { http: Some(_), .. } => "can be used only for HTTP/1.1",
-            Load { tls: true, .. } => {
-                "can be used only without TLS, because it does not know the certificate"
-            }
             Load { balanced: Some(BalancedLoad { fault: Some(_), .. }), .. } => {
                 "does not report when its measurement begins. This load needs that, because Paceline kills an instance of the server during the measurement"
             }

@@ -12,7 +12,7 @@ use paceline_peers::{
     FirstResponse, ScriptCall, ScriptResults, ToolCommand, ToolInputs, ToolOutput, tool_command, tools,
 };
 use paceline_record::Run;
-use paceline_run::Prepared;
+use paceline_run::{PhaseEventWriter, Prepared};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -47,9 +47,12 @@ pub fn arguments_by_name() -> Vec<OsString> {
     given
 }
 
+/// The flag with which the lab follows the phases of a run; removed from the arguments of the tool.
+const EVENTS: &str = "--paceline-events";
+
 /// Carries out the command line of a tool.
 pub fn run(name: &str, arguments: &Arguments) -> ExitCode {
-    match outcome(name, &arguments.arguments) {
+    match outcome(name, arguments.arguments.clone()) {
         Ok(ended) => finish(&ended),
         Err(error) => exit::code_of(Err(error)),
     }
@@ -109,8 +112,21 @@ impl ToolInputs for Inputs {
     }
 }
 
-fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
-    let parsed = tool_command(name, arguments, &Inputs);
+/// The writer of the phases, if the arguments end with its flag.
+fn take_events(arguments: &mut Vec<String>) -> anyhow::Result<Option<PhaseEventWriter>> {
+    let Some([flag, descriptor]) = arguments.last_chunk().filter(|[flag, _]| flag == EVENTS) else {
+        return Ok(None);
+    };
+    let number =
+        descriptor.parse().map_err(|_| Complaint::usage(format!("{flag}: {descriptor} is no number")))?;
+    arguments.truncate(arguments.len() - 2);
+    Ok(Some(PhaseEventWriter::open(number)?))
+}
+
+fn outcome(name: &str, mut arguments: Vec<String>) -> anyhow::Result<Ended> {
+    // Opened first, before any file opened here can get the same descriptor number.
+    let events = take_events(&mut arguments)?;
+    let parsed = tool_command(name, &arguments, &Inputs);
     let command = match parsed.ok_or_else(|| Complaint::usage(format!("{name} is not a known tool")))? {
         Ok(command) => command,
         Err(output) => return Ok(Ended { output, script: None }),
@@ -120,7 +136,7 @@ fn outcome(name: &str, arguments: &[String]) -> anyhow::Result<Ended> {
         start.refusal = start.begin(command.as_ref(), prepared, stop)?;
         anyhow::Ok(start.refusal.is_none())
     };
-    let run = carry_out_job(command.job(), command.time_limit(), begin);
+    let run = carry_out_job(command.job(), command.time_limit(), events, begin);
     let Start { refusal, first, script } = start;
     let failure = script.as_ref().and_then(LoadedScript::end);
     let run = match (run, failure.as_ref()) {

@@ -270,7 +270,7 @@ prop_compose! {
         Load {
             name, kind, connections: n, depth: n, rate_per_s, arrivals, duration_s, requests, warmup_s,
             http: other.clone(), tls: open, protocol: if open { WorkloadProtocol::Grpc } else { WorkloadProtocol::Http },
-            stream: requests.map(|_| StreamFormat::Sse), no_keep_alive: open, requests_per_connection: requests,
+            stream: requests.map(|_| StreamFormat::Sse), no_keep_alive: open, requests_per_connection: requests, tool: requests.map(|_| "ab -k".to_owned()),
             variant: other.map(|of| Variant { of, kind: VariantKind::FirstRun }),
             scaled: duration_s.map(|factor| Scaled { factor, connections: n, rate_per_s, requests }),
             balanced, database: duration_s.map(|_| DatabaseLoad { database: "postgresql".to_owned(), pool: n }),

@@ -76,8 +76,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     if arguments.several.is_asked() {
         outputs.check_for_several()?;
-        let argv = argv(&arguments);
-        let run = loaders::run(&arguments.several, argv, job, gates, events.as_ref(), &mut inputs)?;
+        let run =
+            loaders::run(&arguments.several, argv(&arguments), job, gates, events.as_ref(), &mut inputs)?;
         write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
@@ -97,18 +97,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
     let mut sinks = sinks(outputs)?;
-    let what = arguments.url.as_deref().unwrap_or("a run");
-    let dashboards = Dashboards::start(&outputs.dashboards, || LiveMetrics::new(what))?;
-    sinks.extend(dashboards.map(|dashboards| Box::new(dashboards) as Box<dyn Sink>));
-    let view = outputs.view.then(|| LiveServer::start(what, None, Library::empty())).transpose()?;
-    sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
+    let view = live_views(&arguments, &mut sinks)?;
     let watching = RunObservers { events, sinks, on_phase: None };
     let stop = process::listen()?;
     let script = script.map(|source| RunScript::begin(&source, &mut prepared, stop)).transpose()?;
     let proxy = prepared.settings.job.proxy.clone();
-    let carried_out = prepared.carry_out(argv(&arguments), watching, stop);
     let in_words = |error| lua::explain(script.as_ref(), explain_through(error, proxy.as_ref()));
-    let (mut run, unwritten) = carried_out.map_err(in_words)?;
+    let (mut run, unwritten) = prepared.carry_out(argv(&arguments), watching, stop).map_err(in_words)?;
     if let Some(job) = profiled.filter(|_| !run.stopped) {
         profile::add_profile(&mut run, job, &arguments.target.pid, stop);
     }
@@ -123,10 +118,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 }
 
 /// Carries out a job without flags of its own. `begin` is called when everything is ready, and may change it; if it
-/// returns false, there is no run. The run ends at the latest after `limit`.
+/// returns false, there is no run. The run ends at the latest after `limit`. Its phases are reported to `events`.
 pub fn carry_out_job(
     job: Job,
     limit: Option<Duration>,
+    events: Option<PhaseEventWriter>,
     begin: impl FnOnce(&mut Prepared, &'static StopFlag) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Option<Run>> {
     process::large_blocks_from_kernel();
@@ -145,7 +141,8 @@ pub fn carry_out_job(
         });
     }
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let carried_out = prepared.carry_out(arguments.collect(), RunObservers::default(), stop);
+    let carried_out =
+        prepared.carry_out(arguments.collect(), RunObservers { events, ..RunObservers::default() }, stop);
     carried_out.map(|(run, _)| Some(run)).map_err(explain)
 }
 
@@ -159,6 +156,16 @@ fn status(run: &Run, allow_invalid: bool) -> Status {
         (false, true) => Status::Failed,
         (false, false) => Status::Done,
     }
+}
+
+/// Adds the dashboards and the page that show the run to its sinks; returns the server of the page.
+fn live_views(arguments: &Arguments, sinks: &mut Vec<Box<dyn Sink>>) -> anyhow::Result<Option<LiveServer>> {
+    let (outputs, what) = (&arguments.output, arguments.url.as_deref().unwrap_or("a run"));
+    let dashboards = Dashboards::start(&outputs.dashboards, || LiveMetrics::new(what))?;
+    sinks.extend(dashboards.map(|dashboards| Box::new(dashboards) as Box<dyn Sink>));
+    let view = outputs.view.then(|| LiveServer::start(what, None, Library::empty())).transpose()?;
+    sinks.extend(view.iter().map(|view| Box::new(Seconds(view.live())) as Box<dyn Sink>));
+    Ok(view)
 }
 
 /// The outputs that are written and shown during the run.
