@@ -81,7 +81,7 @@ fn every_plan_has_cells_in_this_repository() {
 }
 
 #[test]
-fn plans_that_rank_have_five_launches_within_two_hours_on_two_cores() {
+fn plans_that_rank_have_five_launches_or_three_within_two_hours_on_two_cores() {
     let catalogue = catalogue();
     let two_hours = Duration::from_secs(2 * 60 * 60);
     for name in ["sold-on-go", "rabbit-hole", "million", "frameworks", "tetration", "databases", "all"] {
@@ -94,7 +94,8 @@ fn plans_that_rank_have_five_launches_within_two_hours_on_two_cores() {
         let warm_up = plan.launch_warm_up();
         let (fitting, launches) = plan.within_budget(|repeats| order(&cells, repeats, 7)).unwrap();
         assert!(estimate(&launches, warm_up) <= two_hours, "{name}");
-        assert_eq!(fitting.plan.repeats, 5, "{name}");
+        let is_short = estimate(&order(&cells, 5, 7), warm_up) <= two_hours;
+        assert_eq!(fitting.plan.repeats, if is_short { 5 } else { 3 }, "{name}");
     }
 }
 
