@@ -98,6 +98,12 @@ impl EntryTime {
         Self { at, offset, is_whole_second: at.subsec_nanos() == 0 }
     }
 
+    /// A time in milliseconds since 1970, UTC.
+    #[cfg(test)]
+    pub fn from_millis(millis: u64) -> Self {
+        Self::new(Duration::from_millis(millis), Offset::UTC)
+    }
+
     /// Seconds since 1970, as a number or a text, or another text.
     fn from_json(value: &Value) -> Option<Self> {
         let seconds = match value {

@@ -7,48 +7,71 @@ use std::time::Duration;
 /// The sends of a log, collected line by line.
 #[derive(Debug, Default)]
 pub struct LoggedSends {
-    /// Since the first request.
+    /// As logged, since the first request.
     moments: Vec<Nanos>,
     /// Of their lines, in bytes.
     positions: Vec<u64>,
     /// The time of the first request, since 1970.
     first: Option<Duration>,
-    /// The time of the last line, whether it is known to the second only, and the first send with it.
-    last: (Duration, bool, usize),
+    /// Whether a time is known more exactly than to the second. A whole second is then a time like the others.
+    has_fractions: bool,
 }
 
 impl LoggedSends {
     /// Adds a request.
     pub fn push(&mut self, time: &EntryTime, position: u64) {
-        let EntryTime { at, is_whole_second, .. } = *time;
-        self.first.get_or_insert(at);
-        if (at, is_whole_second) != (self.last.0, self.last.1) {
-            self.spread();
-            self.last = (at, is_whole_second, self.moments.len());
-        }
-        self.moments.push(Nanos::ZERO);
+        let first = *self.first.get_or_insert(time.at);
+        self.has_fractions |= !time.is_whole_second;
+        self.moments.push(Nanos::from(time.at.saturating_sub(first)));
         self.positions.push(position);
     }
 
-    /// Sets the moments of all sends with the last time; those of a second without a fraction are spread over it.
-    fn spread(&mut self) {
-        let (at, is_whole_second, start) = self.last;
-        let since_first = at.saturating_sub(self.first.unwrap_or_default());
-        let (earlier, alike) = self.moments.split_at_mut(start);
-        let count = alike.len() as f64;
+    /// The moments of the sends at this many times the speed of the log, and their positions. In a log of whole seconds,
+    /// the sends of a second are spread over it.
+    pub fn finish(mut self, speed: f64) -> (Vec<Nanos>, Vec<u64>) {
         // Servers log at the end of a response, so that lines may be out of order.
-        let mut latest = earlier.last().copied().unwrap_or_default();
-        for (place, moment) in alike.iter_mut().enumerate() {
-            let share = if is_whole_second { place as f64 / count } else { 0.0 };
-            latest = latest.max(Nanos::from(since_first + Duration::from_secs_f64(share)));
+        let mut latest = Nanos::ZERO;
+        for moment in &mut self.moments {
+            latest = latest.max(*moment);
             *moment = latest;
         }
-    }
-
-    /// The moments of the sends at this many times the speed of the log, and their positions.
-    pub fn finish(mut self, speed: f64) -> (Vec<Nanos>, Vec<u64>) {
-        self.spread();
+        if !self.has_fractions {
+            self.moments.chunk_by_mut(|a, b| a == b).for_each(spread);
+        }
         self.moments.iter_mut().for_each(|moment| moment.0 = (moment.0 as f64 / speed) as u64);
         (self.moments, self.positions)
+    }
+}
+
+/// Spreads sends of the same second over it.
+fn spread(alike: &mut [Nanos]) {
+    let count = alike.len() as f64;
+    for (place, moment) in alike.iter_mut().enumerate() {
+        *moment += Nanos::from(Duration::from_secs_f64(place as f64 / count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(millis: &[u64]) -> Vec<u64> {
+        let mut sends = LoggedSends::default();
+        for (position, at) in millis.iter().enumerate() {
+            sends.push(&EntryTime::from_millis(1_700_000_000_000 + at), position as u64);
+        }
+        sends.finish(1.0).0.into_iter().map(|moment| moment.0 / 1_000_000).collect()
+    }
+
+    #[test]
+    fn sends_of_a_second_are_spread_only_in_a_log_of_whole_seconds() {
+        assert_eq!(moments(&[0, 0, 0, 0, 2_000, 2_000]), [0, 250, 500, 750, 2_000, 2_500]);
+        // Three lines at the beginning of a second, in a log of milliseconds.
+        assert_eq!(moments(&[990, 1_000, 1_000, 1_001, 1_500]), [0, 10, 10, 11, 510]);
+    }
+
+    #[test]
+    fn a_line_that_is_out_of_order_is_sent_with_the_latest_one() {
+        assert_eq!(moments(&[0, 1_500, 1_200, 1_600]), [0, 1_500, 1_500, 1_600]);
     }
 }
