@@ -12,6 +12,7 @@ use crate::{LoadResult, TimeSummary};
 use paceline_judge::{judged_times, unusable_because};
 use paceline_record::{CodeKind, Limit, Profile, Run, Verdict};
 use paceline_stats::ratio;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Costs that are shown.
@@ -20,7 +21,7 @@ const COSTS: usize = 3;
 const MIN_COST_SHARE: f64 = 0.01;
 
 /// The answer.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Why {
     /// The URL.
     pub url: String,
@@ -47,7 +48,7 @@ pub struct Why {
 }
 
 /// One of the loads.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WhyLoad {
     /// Connections.
     pub connections: u32,
@@ -62,7 +63,7 @@ pub struct WhyLoad {
 }
 
 /// A part of the time of a request.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RequestCost {
     /// What the time is spent on.
     pub what: String,

@@ -7,6 +7,7 @@ use crate::request_time::RequestTime;
 use crate::why_waits::{WaitCause, many_calls, wait_causes};
 use paceline_judge::VerdictName;
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Steps that are shown.
@@ -114,7 +115,7 @@ const KINDS: [WorkKind; 5] = [
 ];
 
 /// Something to try.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NextStep {
     /// What to do.
     pub what: String,

@@ -383,7 +383,7 @@ pub struct HelpFlag {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_experiment::{Capacity, CellComparison, PairedComparison, SampleSet};
+    use paceline_experiment::{Capacity, CellComparison, PairedComparison, SampleSet, Why};
     use paceline_record::schema_of;
     use std::path::Path;
 
@@ -406,6 +406,7 @@ mod tests {
             ("lab-setup-plan", schema_of::<SetupPlanDocument>()),
             ("selftest", schema_of::<SelftestDocument>()),
             ("store-check", schema_of::<StoreCheckDocument>()),
+            ("why", schema_of::<Why>()),
         ] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
             let (path, current) = (folder.join(format!("{name}.schema.json")), format!("{schema:#}\n"));
