@@ -18,6 +18,7 @@ mod fuzz {
         crate::cores::fuzz(text);
         crate::cgroup::fuzz(text);
         crate::left_over::fuzz(text);
+        crate::proc_sockets::fuzz(text);
         crate::thread_waits::fuzz(text);
     }
 }
@@ -33,6 +34,7 @@ mod network;
 mod place;
 pub mod port;
 pub mod private_network;
+mod proc_sockets;
 pub mod process;
 mod quiet_cpu;
 pub mod shepherd;

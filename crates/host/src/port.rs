@@ -3,6 +3,7 @@
 //! Inside that range a connection of the generator could get the port first.
 
 use crate::kernel_counts::counter;
+use crate::proc_sockets::{self, ESTABLISHED, LISTEN, ProcSocket};
 use crate::process;
 use crate::sock_diag::{self, ListeningSocket};
 use crate::system::Pid;
@@ -186,9 +187,10 @@ pub fn local_connections() -> LocalConnections {
         let local = sockets.into_iter().filter(|socket| socket.is_local);
         return LocalConnections { ends: local.map(|socket| (socket.inode, socket.remote_port)).collect() };
     }
-    let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
-        .map(|table| fs::read_to_string(table).unwrap_or_default());
-    LocalConnections { ends: tables.iter().flat_map(|table| table.lines()).filter_map(local_end).collect() }
+    let sockets = proc_sockets::sockets("thread-self", &["tcp"]).into_iter();
+    let local =
+        sockets.filter(|socket| socket.state == ESTABLISHED && socket.local.ip() == socket.remote.ip());
+    LocalConnections { ends: local.map(|socket| (socket.inode, socket.remote.port())).collect() }
 }
 
 impl LocalConnections {
@@ -203,17 +205,6 @@ impl LocalConnections {
 pub(crate) fn sockets_of(pid: Pid) -> impl Iterator<Item = u64> {
     process::descriptors(pid)
         .filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
-}
-
-/// The socket and the remote port, if the line of `/proc/net/tcp` is an established connection to the same address:
-/// proc_pid_net(5).
-fn local_end(line: &str) -> Option<(u64, u16)> {
-    const ESTABLISHED: &str = "01";
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let (local, _) = fields.get(1)?.rsplit_once(':')?;
-    let (remote, port) = fields.get(2)?.rsplit_once(':')?;
-    let inode = fields.get(9).filter(|_| fields.get(3) == Some(&ESTABLISHED))?.parse().ok()?;
-    (local == remote).then_some((inode, u16::from_str_radix(port, 16).ok()?))
 }
 
 /// Whether a process listens on a port at every address of the machine, so that other machines can also reach it.
@@ -231,19 +222,14 @@ fn listening(port: u16) -> Vec<ListeningSocket> {
 
 /// Every socket that listens, with its port, by `/proc/net/tcp`.
 fn listening_in_proc() -> Vec<(u16, ListeningSocket)> {
-    let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"]
-        .map(|table| fs::read_to_string(table).unwrap_or_default());
-    tables.iter().flat_map(|table| table.lines()).filter_map(listener).collect()
+    proc_sockets::sockets("thread-self", &["tcp"]).iter().filter_map(listener).collect()
 }
 
-/// The port and the socket, if the line of `/proc/net/tcp` is a listener: proc_pid_net(5).
-fn listener(line: &str) -> Option<(u16, ListeningSocket)> {
-    const LISTEN: &str = "0A";
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let (address, port) = fields.get(1)?.rsplit_once(':')?;
-    let port = u16::from_str_radix(port, 16).ok()?;
-    let inode = fields.get(9).filter(|_| fields.get(3) == Some(&LISTEN))?.parse().ok()?;
-    Some((port, ListeningSocket { inode, is_wildcard: address.bytes().all(|digit| digit == b'0') }))
+/// The port of a socket that listens.
+fn listener(socket: &ProcSocket) -> Option<(u16, ListeningSocket)> {
+    let is_wildcard = socket.local.ip().is_unspecified();
+    let listener = ListeningSocket { inode: socket.inode, is_wildcard };
+    (socket.state == LISTEN).then(|| (socket.local.port(), listener))
 }
 
 #[cfg(test)]
@@ -315,6 +301,7 @@ mod tests {
     fn a_listener_is_distinguished_from_a_connection() {
         let line =
             "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0  0 4711 1 0";
+        let listener = |line: &str| listener(&ProcSocket::parse(line)?);
         let (port, found) = listener(line).unwrap();
         assert_eq!((port, found.inode, found.is_wildcard), (8080, 4711, false));
         assert!(listener(&line.replace(" 0A ", " 01 ")).is_none());

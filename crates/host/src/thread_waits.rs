@@ -1,18 +1,18 @@
 //! Where the threads of processes wait: the system call that each of them is in, looked at many times.
 //!
 //! `/proc/PID/task/TID/syscall` has the call of a thread that is not running, with its arguments: a descriptor leads to a
-//! file or a socket. Threads that wait for a request (accept, epoll, reading from a
-//! client) are left out. The kernel shows the file to those who may trace the process: root, or its user where
-//! kernel.yama.ptrace_scope permits it. What was sent to other services over TCP, the kernel
-//! counts for each socket.
+//! file or a socket. Threads that wait for a request (accept, epoll, reading from a client) are left out. The kernel shows
+//! the file to those who may trace the process: root, or its user where kernel.yama.ptrace_scope permits it. It also counts
+//! for each socket what was sent to other services over TCP.
 
+use crate::proc_sockets;
 use crate::process;
 use crate::sock_diag::{self, SentSegments};
 use crate::system::Pid;
 use paceline_record::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::FileExt as _;
 
 /// Threads that are looked at, at most: more cost too much and say no more.
@@ -174,10 +174,8 @@ impl WaitSampler {
     /// Reads the sockets in the network namespace of the processes.
     fn read_sockets(&mut self) {
         let Some(first) = self.pids.first().copied() else { return };
-        let tables = ["net/tcp", "net/tcp6", "net/udp", "net/udp6"];
-        let lines =
-            tables.map(|table| fs::read_to_string(format!("/proc/{first}/{table}")).unwrap_or_default());
-        self.sockets = lines.iter().flat_map(|table| table.lines()).filter_map(socket_of_line).collect();
+        let sockets = proc_sockets::sockets(&first.to_string(), &["tcp", "udp"]).into_iter();
+        self.sockets = sockets.map(|socket| (socket.inode, (socket.local.port(), socket.remote))).collect();
     }
 
     /// The connections of the processes to services, with what was sent on each.
@@ -272,37 +270,9 @@ fn polled(pid: Pid, list: u64, length: u64) -> Option<i32> {
     Some(i32::from_ne_bytes(descriptor))
 }
 
-/// The inode and the ends of a socket from a line of `/proc/net/tcp`, `tcp6`, `udp` or `udp6`: proc_pid_net(5).
-fn socket_of_line(line: &str) -> Option<(u64, Ends)> {
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let local = socket_address(fields.get(1)?)?;
-    let remote = socket_address(fields.get(2)?)?;
-    Some((fields.get(9)?.parse().ok()?, (local.port(), remote)))
-}
-
-/// An address as these files have it: words of the address in the byte order of the machine, and the port.
-fn socket_address(text: &str) -> Option<SocketAddr> {
-    let (address, port) = text.split_once(':')?;
-    let word =
-        |at: usize| u32::from_str_radix(address.get(8 * at..8 * at + 8)?, 16).ok().map(u32::to_ne_bytes);
-    let address = match address.len() {
-        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
-        32 => {
-            let mut bytes = [0; 16];
-            for at in 0..4 {
-                bytes[4 * at..4 * at + 4].copy_from_slice(&word(at)?);
-            }
-            Ipv6Addr::from(bytes).to_canonical()
-        }
-        _ => return None,
-    };
-    Some(SocketAddr::new(address, u16::from_str_radix(port, 16).ok()?))
-}
-
 /// See [`crate::fuzz_proc_text`].
 pub(crate) fn fuzz(text: &str) {
     let _ = SystemCall::parse(text).map(SystemCall::wait);
-    text.lines().for_each(|line| _ = socket_of_line(line));
 }
 
 #[cfg(test)]
@@ -325,22 +295,6 @@ mod tests {
         assert_eq!(wait(&line(libc::SYS_ppoll, 0x7f10)), Some(Wait::Time), "no descriptor");
         assert_eq!(wait(&line(libc::SYS_accept4, 3)), Some(Wait::Request));
         assert_eq!((wait("running\n"), wait("-1 0x7ffe 0x7f00\n"), wait("")), (None, None, None));
-    }
-
-    #[test]
-    fn sockets_have_their_ends_in_both_families() {
-        let line = "  0: 0100007F:9C40 0200007F:0035 01 00000000:00000000 00:00000000 00000000     0        0 777 2 0";
-        assert_eq!(socket_of_line(line), Some((777, (40_000, "127.0.0.2:53".parse().unwrap()))));
-        let mapped = socket_address("0000000000000000FFFF00000100007F:1538").unwrap();
-        assert_eq!(mapped, "127.0.0.1:5432".parse().unwrap());
-        assert_eq!(
-            socket_address("00000000000000000000000001000000:0050"),
-            Some("[::1]:80".parse().unwrap())
-        );
-        assert_eq!(
-            (socket_address("01:1"), socket_address("x"), socket_of_line("sl local")),
-            (None, None, None)
-        );
     }
 
     /// Looks until these are seen. The threads of this process may always be looked at.
