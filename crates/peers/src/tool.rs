@@ -4,7 +4,7 @@
 //! The modules of the tools implement [`ToolCommand`]; the same modules read the tools' reports.
 
 use crate::wrk::{ScriptCall, ScriptResults};
-use paceline_job::Job;
+use paceline_job::{Content, Job};
 use paceline_record::{Run, Severity};
 use std::time::Duration;
 
@@ -49,6 +49,13 @@ pub trait ToolInputs {
 
     /// The value of an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
+}
+
+/// The file of a job's body, and why it cannot be opened; none if it can, or if there is no such file.
+pub(crate) fn unreadable_body(job: &Job, inputs: &dyn ToolInputs) -> Option<(String, String)> {
+    let Some(Content::File { file }) = &job.requests.first()?.body else { return None };
+    let file = file.to_string_lossy().into_owned();
+    inputs.unreadable(&file).map(|why| (file, why))
 }
 
 /// The response to a request before the run.

@@ -4,7 +4,7 @@
 //! with what to use instead. `-t` sets `-n` to 50,000, as in ab, so that a larger `-n` must come after it.
 
 use crate::getopt::OptionTable;
-use crate::tool::{ToolInputs, ToolOutput, take_record_file};
+use crate::tool::{ToolInputs, ToolOutput, take_record_file, unreadable_body};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_http::{Scheme, Url};
 use paceline_job::{Bound, Content, Job, Nanos, Protocol, Proxy, RequestSpec, TlsSpec, TlsVersion};
@@ -150,10 +150,8 @@ impl AbCommand {
     /// # Errors
     /// What the program prints instead of a run.
     pub fn with_body(self, inputs: &dyn ToolInputs) -> Result<Self, ToolOutput> {
-        let Some(Content::File { file }) = &self.job.requests[0].body else { return Ok(self) };
-        let file = file.to_string_lossy();
-        match inputs.unreadable(&file) {
-            Some(why) => Err(error(&format!("ab: Could not open POST data file ({file}): {why}"))),
+        match unreadable_body(&self.job, inputs) {
+            Some((file, why)) => Err(error(&format!("ab: Could not open POST data file ({file}): {why}"))),
             None => Ok(self),
         }
     }

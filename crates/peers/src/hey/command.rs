@@ -3,7 +3,7 @@
 //! What this engine cannot do is refused, with what to use instead.
 
 use super::flags::{self, GivenFlags};
-use crate::tool::{ToolInputs, ToolOutput, take_record_file};
+use crate::tool::{ToolInputs, ToolOutput, take_record_file, unreadable_body};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_http::{Scheme, Url};
 use paceline_job::{
@@ -130,10 +130,8 @@ impl HeyCommand {
     /// # Errors
     /// What the program prints instead of a run.
     pub fn with_body(self, inputs: &dyn ToolInputs) -> Result<Self, ToolOutput> {
-        let Some(Content::File { file }) = &self.job.requests[0].body else { return Ok(self) };
-        let file = file.to_string_lossy();
-        match inputs.unreadable(&file) {
-            Some(why) => {
+        match unreadable_body(&self.job, inputs) {
+            Some((file, why)) => {
                 let stderr = format!("open {file}: {}\n", why.to_lowercase());
                 Err(ToolOutput { stderr, status: 1, ..ToolOutput::default() })
             }
