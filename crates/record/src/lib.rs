@@ -70,13 +70,13 @@ pub use schema::{
     SCHEMA, read_round, read_run, read_trial, run_schema, schema_of, second_schema, trial_schema,
 };
 pub use second::Second;
-pub use server_use::{FoundBy, ServerSample, ServerUse};
+pub use server_use::{FoundBy, MemoryUse, ServerSample, ServerUse};
 pub use server_waits::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
 pub use timestamp::is_timestamp;
 pub use trial::{
-    Check, CheckOutcome, CpuSource, Fault, Imported, MemoryUse, Pinning, RoleMachine, Sample, Server, Stage,
-    Startup, Trial, Usage, Validation, WarmUp, WarmUpBursts,
+    Check, CheckOutcome, CpuSource, Fault, Imported, Pinning, RoleMachine, Sample, Server, Stage, Startup,
+    Trial, Usage, Validation, WarmUp, WarmUpBursts,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

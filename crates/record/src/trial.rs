@@ -4,7 +4,7 @@
 //! keeps it, reports use its usable parts. Data on instances and a balancer are in `balancing.rs`; verdicts are in
 //! `verdict.rs`.
 
-pub use crate::server_use::MemoryUse;
+use crate::server_use::MemoryUse;
 use crate::{
     Balancing, Blame, ClockOffset, CoreTime, DatabaseUse, Environment, FoundCapacity, Limit, Load,
     NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,

@@ -72,9 +72,11 @@ impl LoadGenerator for Personality {
 
     fn refuses(&self, load: &Load, case: &WorkloadCase) -> Option<String> {
         let tool = self.words.first().map_or("", String::as_str);
+        if let Some(what) = refuses_case(load, case) {
+            return Some(format!("{tool} {what}"));
+        }
         let is_of_load = load.tool.is_some();
         let what = match load {
-            _ if refuses_case(load, case).is_some() => refuses_case(load, case)?,
             Load { kind: LoopKind::Open, .. } if !is_of_load => "can be used only for closed loops",
             Load { requests: Some(_), .. } if !is_of_load => {
                 "can be limited only by time, not by a number of requests"

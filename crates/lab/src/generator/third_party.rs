@@ -111,8 +111,10 @@ impl LoadGenerator for ThirdPartyGenerator {
     }
 
     fn refuses(&self, load: &Load, case: &WorkloadCase) -> Option<String> {
+        if let Some(what) = refuses_case(load, case) {
+            return Some(format!("{} {what}", self.peer.name));
+        }
         let what = match load {
-            _ if refuses_case(load, case).is_some() => refuses_case(load, case)?,
             Load { tool: Some(_), .. } => {
                 "has its own command line: Paceline's own generator carries out those of `tool`"
             }

@@ -85,8 +85,7 @@ impl<'a> ServerRate<'a> {
     }
 
     fn copy(&self) -> Option<&CopyCheck> {
-        let checks = self.table.copies.iter();
-        checks.into_iter().find(|check| check.is_deciding && check.server == self.row.server.id)
+        self.table.copies.iter().find(|check| check.is_deciding && check.server == self.row.server.id)
     }
 
     /// The badge: blue for a measurement, grey for a figure that does not measure the server.

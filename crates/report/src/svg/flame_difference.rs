@@ -17,6 +17,9 @@ const MORE: [&str; 4] = ["#e6e8eb", "#fddbc7", "#f4a582", "#e8684a"];
 /// Colours of unchanged to much cheaper functions.
 const LESS: [&str; 4] = ["#e6e8eb", "#d1e5f0", "#92c5de", "#5b9fd0"];
 
+/// Functions in the list of changes.
+const FUNCTIONS: usize = 8;
+
 /// What a function itself costs in two profiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionChange {
@@ -65,12 +68,11 @@ pub fn flame_difference(names: [&str; 2], runs: [&Run; 2]) -> Option<(Printable,
         &format!("CPU time of {} compared with {}", names[1], names[0]),
     );
     let [before, after] = pair.root.costs.map(|cost| pair.words(cost));
-    let about = format!(
-        "{after} before: {before} · width: {} · red: the function itself costs more, blue: less",
-        names[1]
-    );
     let about = match pair.unit {
-        CostUnit::PerRequest => about.replacen(" before:", " per request, before:", 1),
+        CostUnit::PerRequest => format!(
+            "{after} per request, before: {before} · width: {} · red: the function itself costs more, blue: less",
+            names[1]
+        ),
         CostUnit::Share => format!(
             "width: {} · red: a larger share of the CPU time than before, blue: a smaller one",
             names[1]
@@ -164,9 +166,6 @@ impl ProfilePair {
         changes.into_iter().map(change).collect()
     }
 }
-
-/// Functions in the list of changes.
-const FUNCTIONS: usize = 8;
 
 impl CallNode {
     /// Adds the calls of a profile below the threads' names.
