@@ -11,7 +11,7 @@ use crate::deployment::{Deployment, RolePlace};
 use crate::generator::{Assignment, FollowOptions, LoadGenerator, ObservedRun, follow};
 use crate::launch::LaunchError;
 use crate::recovery::after_database_end;
-use paceline_catalogue::Cell;
+use paceline_catalogue::{Cell, LoadHttp};
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
 use paceline_judge::{TypedVerdict, limit, trial_verdicts};
@@ -158,9 +158,12 @@ fn job(
     // A balancer has one port, and no certificate.
     let address = match cell.load.balanced {
         Some(_) => address,
-        None => cell.server.traits.address(address, cell.load.http.as_deref(), cell.load.uses_tls()),
+        None => {
+            let http = cell.load.http.map(LoadHttp::name);
+            cell.server.traits.address(address, http, cell.load.tls)
+        }
     };
-    let certificate = cell.load.uses_tls().then_some(following.certificate);
+    let certificate = cell.load.tls.then_some(following.certificate);
     let request = CaseRequest { case: &cell.case, address, certificate };
     let body = validated.bodies.get(&cell.case.address).map(Vec::as_slice);
     Ok(Assignment {

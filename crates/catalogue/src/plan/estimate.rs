@@ -3,9 +3,8 @@
 //! Used to reduce a plan's repeats to fit its budget, and by `round --estimate`. A round in progress corrects the
 //! guesses by its own trials. Set-up and builds are not included.
 
-use super::{LaunchWarmUp, PlanLoad, TRIAL_EXTRA_GUESS};
-use crate::{Cell, PlannedLaunch};
-use paceline_record::VariantKind;
+use super::{LaunchWarmUp, PlannedLoad, TRIAL_EXTRA_GUESS};
+use crate::PlannedLaunch;
 use std::time::Duration;
 
 /// A launch with its validation: half a second for a native server, two for a virtual machine.
@@ -31,7 +30,7 @@ pub fn estimate(launches: &[PlannedLaunch], warm_up: LaunchWarmUp) -> Duration {
     launches.iter().map(of_launch).fold(Duration::ZERO, Duration::saturating_add)
 }
 
-impl PlanLoad {
+impl PlannedLoad {
     /// The expected length of a trial, including its warm-up.
     pub fn expected_length(&self) -> Duration {
         self.usual().unwrap_or(COUNTED_GUESS)
@@ -41,10 +40,7 @@ impl PlanLoad {
 impl PlannedLaunch {
     /// Whether it is warmed up before its loads: a server's first run is measured without.
     pub fn is_warmed(&self) -> bool {
-        let is_first_run = |cell: &Cell| {
-            cell.load.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun)
-        };
-        !self.cells.iter().any(is_first_run)
+        !self.cells.iter().any(|cell| cell.load.is_first_run())
     }
 
     /// The number of processes: the instances and the balancer, or the server alone.

@@ -3,10 +3,11 @@
 //! A pure function of the plan, so that a resumed round has the same loads. The name of a twin is the other load's with
 //! a suffix, and both have a group: loads of one group are measured on the same launch.
 
-use super::load::LaunchGroup;
-use super::own_capacity::with_bases;
-use super::{Balance, PinDatabase, Plan, PlanLoad, Scale};
+use super::own_capacity::{ExpandedLoad, with_bases};
+use super::planned_load::{LaunchGroup, LoadEnd, LoadPace, LoadWork};
+use super::{Balance, LoadHttp, PinDatabase, Plan, PlanLoad, PlannedLoad, Scale};
 use paceline_record::{BalancedLoad, DatabaseLoad, Route, Scaled, Variant, VariantKind};
+use std::time::Duration;
 
 impl Plan {
     /// The number of loads in [`Plan::expanded`] at most, from the lengths of the lists.
@@ -22,21 +23,32 @@ impl Plan {
     }
 
     /// Every load that is measured, in the plan's order, twins after the load they belong to.
-    pub fn expanded(&self) -> Vec<PlanLoad> {
+    ///
+    /// # Errors
+    /// What is wrong with a load of a plan that was not checked, or with a share of a load that is not there.
+    pub(super) fn expanded(&self) -> Result<Vec<PlannedLoad>, String> {
         let factor = match self.scale {
             Some(Scale::Factor(factor)) => factor,
             Some(Scale::Auto) | None => 1.0,
         };
-        let named = self.load.iter().map(|load| PlanLoad { plan_name: load.name.clone(), ..load.clone() });
-        let twins = named.map(|load| scaled(&load, factor)).flat_map(|load| self.twins(&load));
-        with_bases(twins.flat_map(|load| self.with_databases(load)).collect())
+        let mut loads = Vec::new();
+        for written in &self.load {
+            let planned = written.planned(self).map_err(|problems| {
+                let texts: Vec<String> = problems.into_iter().map(|(_, text)| text).collect();
+                format!("load `{}`: {}", written.name, texts.join("; "))
+            })?;
+            let twins = self.twins(written, scaled(planned, factor)).into_iter();
+            let all = twins.flat_map(|load| self.with_databases(written, load));
+            loads.extend(all.map(|load| ExpandedLoad { written, load }));
+        }
+        with_bases(&loads)
     }
 
     /// A load, then the same with each database and pool: for workloads that need one.
-    fn with_databases(&self, load: PlanLoad) -> Vec<PlanLoad> {
+    fn with_databases(&self, written: &PlanLoad, load: PlannedLoad) -> Vec<PlannedLoad> {
         let pools = if self.pool.is_empty() { &[super::POOL][..] } else { &self.pool };
-        let pin = load.pin.or(self.pin);
-        let pinned = match pin.unwrap_or_default().database {
+        let pin = written.pin.or(self.pin).unwrap_or_default();
+        let pinned = match pin.database {
             PinDatabase::Own => String::new(),
             other => format!(" {other:?}"),
         };
@@ -45,7 +57,7 @@ impl Plan {
         let own = pairs.map(|(database, pool)| {
             let ending = if pools.len() > 1 { format!("-pool{pool}") } else { String::new() };
             let ended = |name: &str| format!("{name}-{database}{ending}");
-            PlanLoad {
+            PlannedLoad {
                 name: ended(&load.name),
                 variant: load.variant.clone().map(|variant| Variant { of: ended(&variant.of), ..variant }),
                 database: Some(DatabaseLoad { database: database.clone(), pool }),
@@ -59,20 +71,22 @@ impl Plan {
                 ..load.clone()
             }
         });
-        let own: Vec<PlanLoad> = own.collect();
+        let own: Vec<PlannedLoad> = own.collect();
         [load].into_iter().chain(own).collect()
     }
 
-    fn twins(&self, load: &PlanLoad) -> Vec<PlanLoad> {
-        let balance = load.balance().or(&self.balance());
-        let mut load = PlanLoad { group: own_group(load), ..load.clone() };
+    /// A load with its twins.
+    fn twins(&self, written: &PlanLoad, load: PlannedLoad) -> Vec<PlannedLoad> {
+        let balance = written.balance().or(&self.balance());
         let Some(balancer) = balance.balancer.clone() else {
-            let twins = load.twins.iter().map(|kind| twin(&load, *kind));
-            let first = load.first_run.then(|| twin(&load, VariantKind::FirstRun));
+            let load = PlannedLoad { group: own_group(written), ..load };
+            let twins = written.twins.iter().map(|kind| twin(&load, *kind));
+            let first = written.first_run.then(|| twin(&load, VariantKind::FirstRun));
             return first.into_iter().chain([load.clone()]).chain(twins).collect();
         };
-        load.pin = balance.pin;
-        load.group = balanced_group(&load, &balance, &balancer);
+        let pin = balance.pin.unwrap_or_default();
+        let group = balanced_group(&load.name, &balance, &balancer);
+        let load = PlannedLoad { pin, group, ..load };
         let through = |route| BalancedLoad {
             balancer: balancer.clone(),
             policy: balance.policy().to_owned(),
@@ -82,11 +96,11 @@ impl Plan {
         };
         if balance.fault.is_some() {
             // The effect of a fault is compared with the time before it in the same run.
-            return vec![PlanLoad { balanced: Some(through(Route::Balanced)), ..load }];
+            return vec![PlannedLoad { balanced: Some(through(Route::Balanced)), ..load }];
         }
         let balanced =
-            PlanLoad { balanced: Some(through(Route::Balanced)), ..twin(&load, VariantKind::Balanced) };
-        vec![PlanLoad { balanced: Some(through(Route::Direct)), ..load }, balanced]
+            PlannedLoad { balanced: Some(through(Route::Balanced)), ..twin(&load, VariantKind::Balanced) };
+        vec![PlannedLoad { balanced: Some(through(Route::Direct)), ..load }, balanced]
     }
 }
 
@@ -99,55 +113,61 @@ fn own_group(load: &PlanLoad) -> LaunchGroup {
     }
 }
 
-fn balanced_group(load: &PlanLoad, balance: &Balance, balancer: &str) -> LaunchGroup {
+fn balanced_group(load: &str, balance: &Balance, balancer: &str) -> LaunchGroup {
     let instances = balance.instances.unwrap_or(1);
     let pin = balance.pin.unwrap_or_default();
     let name = format!("{balancer} {} x{instances} {:?} {:?}", balance.policy(), pin.instances, pin.balancer);
     if balance.fault.is_some() {
-        return LaunchGroup { name: format!("{name} fault {}", load.name), is_ordered: true };
+        return LaunchGroup { name: format!("{name} fault {load}"), is_ordered: true };
     }
     LaunchGroup { name, is_ordered: false }
 }
 
-fn twin(load: &PlanLoad, kind: VariantKind) -> PlanLoad {
+fn twin(load: &PlannedLoad, kind: VariantKind) -> PlannedLoad {
     let name = format!("{}-{}", load.name, kind.suffix());
-    let mut twin = PlanLoad { name, variant: Some(Variant { of: load.name.clone(), kind }), ..load.clone() };
+    let mut twin =
+        PlannedLoad { name, variant: Some(Variant { of: load.name.clone(), kind }), ..load.clone() };
     match kind {
-        VariantKind::Http10 => twin.http = Some("1.0".into()),
+        VariantKind::Http10 => twin.http = Some(LoadHttp::Http10),
         VariantKind::Close => twin.keep_alive = false,
         VariantKind::Unpipelined => twin.depth = 1,
-        VariantKind::FirstRun | VariantKind::Balanced => {}
+        VariantKind::FirstRun => twin.warmup = Duration::ZERO,
+        VariantKind::Balanced => {}
     }
     twin
 }
 
 /// A load at a part of its size: connections, rate and requests by the same factor, none below 1.
-fn scaled(load: &PlanLoad, factor: f64) -> PlanLoad {
+fn scaled(mut load: PlannedLoad, factor: f64) -> PlannedLoad {
     if factor == 1.0 {
-        return load.clone();
+        return load;
     }
     let part = |whole: f64| (whole * factor).round().max(1.0);
-    PlanLoad {
-        connections: part(f64::from(load.connections)) as u32,
-        rate_per_s: load.rate_per_s.map(|rate| rate * factor),
-        requests: load.requests.map(|requests| part(requests as f64) as u64),
-        scaled: Some(Scaled {
-            factor,
-            connections: load.connections,
-            rate_per_s: load.rate_per_s,
-            requests: load.requests,
-        }),
-        ..load.clone()
+    load.scaled = Some(Scaled {
+        factor,
+        connections: load.connections,
+        rate_per_s: load.work.rate_per_s(),
+        requests: load.work.requests(),
+    });
+    load.connections = part(f64::from(load.connections)) as u32;
+    if let LoadWork::Fixed { pace, end } = &mut load.work {
+        if let LoadPace::Rate { per_s, .. } = pace {
+            *per_s *= factor;
+        }
+        if let LoadEnd::Requests { count, .. } = end {
+            *count = part(*count as f64) as u64;
+        }
     }
+    load
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn loads(text: &str) -> Vec<PlanLoad> {
+    fn loads(text: &str) -> Vec<PlannedLoad> {
         let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{text}");
-        Plan::parse("p.toml", &text).unwrap().expanded()
+        Plan::parse("p.toml", &text).unwrap().expanded().unwrap()
     }
 
     #[test]
@@ -161,7 +181,7 @@ mod tests {
         ] {
             let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{keys}{text}");
             let plan = Plan::parse("p.toml", &text).unwrap();
-            assert_eq!(plan.loads_most(), plan.expanded().len(), "{text}");
+            assert_eq!(plan.loads_most(), plan.expanded().unwrap().len(), "{text}");
         }
     }
 
@@ -175,8 +195,8 @@ mod tests {
         let all = loads(text);
         assert_eq!(names(text), ["ab-first", "ab", "ab-http10"]);
         assert!(all.iter().all(|load| load.group == all[0].group && load.group.is_ordered));
-        assert_eq!((all[0].warmup().as_secs(), all[1].warmup().as_secs()), (0, 1));
-        assert_eq!((all[1].http.as_deref(), all[2].http.as_deref()), (None, Some("1.0")));
+        assert_eq!((all[0].warmup.as_secs(), all[1].warmup.as_secs()), (0, 1));
+        assert_eq!((all[1].http, all[2].http), (None, Some(LoadHttp::Http10)));
     }
 
     #[test]
@@ -215,7 +235,7 @@ mod tests {
         assert_eq!(all[3].variant.as_ref().unwrap().of, "c-a");
         assert_eq!(all[1].group, all[3].group);
         assert!(all[1].group.name.ends_with("a pool 32 Generator"), "{:?}", all[1].group);
-        assert_eq!(all[1].pin.unwrap().database, PinDatabase::Generator);
+        assert_eq!(all[1].pin.database, PinDatabase::Generator);
         let plain = loads(&text.replace("pin = { database = \"generator\" }\n", ""));
         assert!(plain[1].group.name.ends_with("a pool 32"), "{:?}", plain[1].group);
     }
@@ -225,8 +245,8 @@ mod tests {
         let text = "scale = 0.25\n[[load]]\nname = \"o\"\nconnections = 10000\nrate_per_s = 30000\nduration = \"3s\"\n\
                     [[load]]\nname = \"n\"\nconnections = 2\nrequests = 1000\n";
         let all = loads(text);
-        assert_eq!((all[0].connections, all[0].rate_per_s), (2500, Some(7500.0)));
-        assert_eq!((all[1].connections, all[1].requests), (1, Some(250)));
+        assert_eq!((all[0].connections, all[0].work.rate_per_s()), (2500, Some(7500.0)));
+        assert_eq!((all[1].connections, all[1].work.requests()), (1, Some(250)));
         assert_eq!(all[0].scaled.map(|scaled| scaled.connections), Some(10_000));
     }
 }

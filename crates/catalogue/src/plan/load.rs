@@ -1,38 +1,13 @@
-//! One load of a plan: connections, closed loop or rate, length, and twins.
+//! One load of a plan as the file says it: keys are optional, and nothing is checked.
 //!
-//! As written in the file. `expand` makes a load for each twin with the plan's scale applied.
+//! `convert` checks it and makes a [`super::PlannedLoad`], which everything else uses.
 
-use super::{Balance, Pin};
+use super::Pin;
 use crate::duration;
-use paceline_record::{
-    Arrivals, BalancedLoad, CapacityLoad, DatabaseLoad, FaultKind, LoopKind, RateShare, Scaled, Variant,
-    VariantKind, WorkloadProtocol,
-};
+use paceline_record::{Arrivals, FaultKind, VariantKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::time::Duration;
 
-/// The default warm-up; with `requests` there is none, as with the binary's `-n`.
-const WARMUP: Duration = Duration::from_secs(1);
-/// The least time limit of a run with a number of requests, whatever its expected length.
-const COUNTED_LIMIT: Duration = Duration::from_secs(600);
-/// And this many times its expected length: a server may be slower than expected.
-const COUNTED_TIMES: u32 = 3;
-
-/// The default length of the confirming window.
-const CONFIRM: Duration = Duration::from_secs(20);
-/// Windows of a search at most, as in the command.
-const MAX_WINDOWS: u32 = 40;
-/// The expected number of windows of a search: those on a noisy machine (docs/capacity-and-comparing.md), where a round
-/// has to fit its budget too. On a quiet machine it is 14.
-const WINDOWS_USUAL: u32 = 30;
-/// Long windows that a search may try.
-const CONFIRM_TRIES: u32 = 4;
-/// The expected number of long windows, a guess: a long window is more likely to contain a pause than a short one, and
-/// then a lower rate is tried.
-const CONFIRM_USUAL: u32 = 2;
-/// The time of a trial beyond its warm-up and window, and of each run of a search: starting the generator, connecting,
-/// draining, records.
-pub const TRIAL_EXTRA_GUESS: Duration = Duration::from_millis(500);
 /// The highest share of its capacity that a server can be offered.
 const MAX_SHARE: f64 = 10.0;
 
@@ -80,7 +55,7 @@ pub struct PlanLoad {
     /// The usual length of a run with a number of requests: used for the estimate of a round.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub usual_length: Option<Duration>,
-    /// Length of the warm-up; see [`PlanLoad::warmup`].
+    /// Length of the warm-up: by default 1 s, or none with `requests`.
     #[serde(skip_serializing_if = "Option::is_none", default, with = "duration")]
     pub warmup: Option<Duration>,
     /// `1.0` for HTTP/1.0 with keep-alive requested, `2` or `3` with `depth` streams a connection; else `1.1`. Only
@@ -128,27 +103,6 @@ pub struct PlanLoad {
     /// Where instances, balancer and database run.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub pin: Option<Pin>,
-    /// Which twin it is, set by `expand`.
-    #[serde(skip)]
-    pub variant: Option<Variant>,
-    /// The values at full size, set by `expand`.
-    #[serde(skip)]
-    pub scaled: Option<Scaled>,
-    /// Instances and balancer, if any, set by `expand`.
-    #[serde(skip)]
-    pub balanced: Option<BalancedLoad>,
-    /// The database of its launch and the connections to it, if any, set by `expand`.
-    #[serde(skip)]
-    pub database: Option<DatabaseLoad>,
-    /// The name of the load in the plan that it comes from, set by `expand`.
-    #[serde(skip)]
-    pub plan_name: String,
-    /// What its rate is a share of, set by `expand`.
-    #[serde(skip)]
-    pub share: Option<RateShare>,
-    /// Loads with the same group are measured on the same launch, set by `expand`.
-    #[serde(skip)]
-    pub group: LaunchGroup,
 }
 
 /// A search that a load does instead of offering a fixed rate.
@@ -182,15 +136,6 @@ impl Serialize for Percent {
     }
 }
 
-/// Which loads share a launch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LaunchGroup {
-    /// Equal for loads that may share one; empty for those of a plain launch.
-    pub name: String,
-    /// Whether each workload has a separate launch with its loads in order: a server's first run must be its first.
-    pub is_ordered: bool,
-}
-
 fn one() -> u32 {
     1
 }
@@ -207,136 +152,4 @@ fn is_one(depth: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_yes(keep_alive: &bool) -> bool {
     *keep_alive
-}
-
-impl PlanLoad {
-    /// Whether its version of HTTP is this one: `1.0`, `1.1`, `2` or `3`.
-    pub fn is_http(&self, version: &str) -> bool {
-        self.http.as_deref() == Some(version)
-    }
-
-    /// Whether it names a version of HTTP that has several streams on a connection.
-    pub fn has_streams(&self) -> bool {
-        self.is_http("2") || self.is_http("3")
-    }
-
-    /// Whether its connections are encrypted.
-    pub fn uses_tls(&self) -> bool {
-        self.tls || self.is_http("3")
-    }
-
-    /// Closed, or open where there is a rate.
-    pub fn kind(&self) -> LoopKind {
-        let is_open = self.rate_per_s.is_some() || self.rate.is_some() || self.is_search();
-        if is_open { LoopKind::Open } else { LoopKind::Closed }
-    }
-
-    /// The length of the warm-up: as given, else 1 s, else none for a run with `requests` or a first run.
-    pub fn warmup(&self) -> Duration {
-        let is_first = self.variant.as_ref().is_some_and(|variant| variant.kind == VariantKind::FirstRun);
-        if is_first || self.tool.is_some() {
-            return Duration::ZERO;
-        }
-        let default = if self.requests.is_some() { Duration::ZERO } else { WARMUP };
-        self.warmup.unwrap_or(default)
-    }
-
-    /// The load's part of a trial's record.
-    pub fn record(&self) -> paceline_record::Load {
-        paceline_record::Load {
-            name: self.name.clone(),
-            kind: self.kind(),
-            connections: self.connections,
-            depth: self.depth,
-            rate_per_s: self.rate_per_s,
-            arrivals: (self.kind() == LoopKind::Open).then(|| self.arrivals.unwrap_or(Arrivals::Constant)),
-            duration_s: self.duration.map(|duration| duration.as_secs_f64()),
-            requests: self.requests,
-            warmup_s: self.warmup().as_secs_f64(),
-            http: self.http.clone().filter(|http| http != "1.1"),
-            tls: self.uses_tls(),
-            // Those of the workload: `Cell::load_record`.
-            protocol: WorkloadProtocol::Http,
-            stream: None,
-            no_keep_alive: !self.keep_alive,
-            requests_per_connection: self.requests_per_connection,
-            tool: self.tool.clone(),
-            variant: self.variant.clone(),
-            scaled: self.scaled,
-            balanced: self.balanced.clone(),
-            database: self.database.clone(),
-            share: self.share.clone(),
-            capacity: self.capacity(),
-        }
-    }
-
-    /// Warm-up and window together, if known beforehand; without connecting and draining.
-    pub fn length(&self) -> Option<Duration> {
-        self.duration.map(|duration| duration + self.warmup())
-    }
-
-    /// The expected length of a run, including its warm-up, as far as the plan tells: the window, the time of that many
-    /// requests at the rate, or the usual length.
-    pub fn usual(&self) -> Option<Duration> {
-        let at_rate = || {
-            let seconds = self.requests? as f64 / self.rate_per_s?;
-            Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-        };
-        let search = || self.search_lengths().map(|(usual, _)| usual);
-        search().or_else(|| self.length()).or_else(at_rate).or(self.usual_length)
-    }
-
-    /// How long a run may take before it is treated as hanging; without connecting and draining.
-    pub fn limit(&self) -> Duration {
-        let counted = || {
-            let usual = self.usual().unwrap_or_default().max(self.usual_length.unwrap_or_default());
-            COUNTED_LIMIT.max(usual.saturating_mul(COUNTED_TIMES))
-        };
-        let search = self.search_lengths().map(|(_, longest)| longest);
-        search.or_else(|| self.length()).unwrap_or_else(counted)
-    }
-
-    /// Whether it searches for a capacity.
-    pub fn is_search(&self) -> bool {
-        self.load == Some(LoadSearch::Capacity)
-    }
-
-    /// The search in a trial's record.
-    fn capacity(&self) -> Option<CapacityLoad> {
-        let objective = self.objective.clone().filter(|_| self.is_search())?;
-        Some(CapacityLoad {
-            objective,
-            confirm_s: self.confirm().as_secs_f64(),
-            windows_most: self.windows.unwrap_or(MAX_WINDOWS),
-        })
-    }
-
-    fn confirm(&self) -> Duration {
-        self.confirm.unwrap_or(CONFIRM)
-    }
-
-    /// The expected and the maximum length of its search: a closed loop, the windows, and the long windows. Each is a
-    /// run with a warm-up; the extra time of the first is that of its trial, which is not included.
-    fn search_lengths(&self) -> Option<(Duration, Duration)> {
-        let window = self.duration.filter(|_| self.is_search())? + self.warmup();
-        let confirm = Some(self.confirm()).filter(|confirm| !confirm.is_zero());
-        let confirm = confirm.map_or(Duration::ZERO, |confirm| confirm + self.warmup() + TRIAL_EXTRA_GUESS);
-        let most = self.windows.unwrap_or(MAX_WINDOWS);
-        let windows = (window + TRIAL_EXTRA_GUESS).saturating_mul(WINDOWS_USUAL.min(most));
-        let usual = window.saturating_add(windows).saturating_add(confirm.saturating_mul(CONFIRM_USUAL));
-        // An objective may need longer windows than the plan says: up to a minute each.
-        let longest = window.max(Duration::from_secs(60)).saturating_mul(most.saturating_add(1));
-        Some((usual, longest.saturating_add(confirm.saturating_mul(CONFIRM_TRIES))))
-    }
-
-    /// Its own keys of instances and balancer.
-    pub(super) fn balance(&self) -> Balance {
-        Balance {
-            instances: self.instances,
-            balancer: self.balancer.clone(),
-            policy: self.policy.clone(),
-            fault: self.fault,
-            pin: self.pin,
-        }
-    }
 }

@@ -6,11 +6,13 @@
 mod adhoc;
 mod balance;
 mod check;
+mod convert;
 mod estimate;
 mod expand;
 mod load;
 mod narrow;
 mod own_capacity;
+mod planned_load;
 mod resolve;
 mod resume;
 mod scale;
@@ -21,7 +23,10 @@ mod warm_up;
 pub use adhoc::AdHoc;
 pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinDatabase, PinInstances};
 pub use estimate::{COUNTED_GUESS, estimate, launch_guess};
-pub use load::{LoadSearch, Percent, PlanLoad, TRIAL_EXTRA_GUESS};
+pub use load::{LoadSearch, Percent, PlanLoad};
+pub use planned_load::{
+    CapacitySearch, LaunchGroup, LoadEnd, LoadHttp, LoadPace, LoadWork, PlannedLoad, TRIAL_EXTRA_GUESS,
+};
 pub use resolve::{Cell, Resolution, key_of};
 pub use scale::Scale;
 pub use select::Select;

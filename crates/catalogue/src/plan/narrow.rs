@@ -50,7 +50,7 @@ impl Plan {
             let left = self.narrowed_cases(workloads, catalogue)?;
             self.load = self.narrowed_loads(&left, workloads, catalogue)?;
             self.workloads = left;
-            let unseen = match self.forget_unseen() {
+            let unseen = match self.forget_unseen()? {
                 0 => "",
                 _ => ", without the published figures for other workloads",
             };
@@ -60,8 +60,9 @@ impl Plan {
     }
 
     /// Removes observations of loads or workloads that the plan no longer has; returns how many.
-    pub(super) fn forget_unseen(&mut self) -> usize {
-        let loads: BTreeSet<String> = self.expanded().into_iter().map(|load| load.name).collect();
+    pub(super) fn forget_unseen(&mut self) -> Result<usize, CatalogueError> {
+        let loads = self.expanded().map_err(|problem| self.wrong(problem))?;
+        let loads: BTreeSet<String> = loads.into_iter().map(|load| load.name).collect();
         let (before, observed) = (self.observed.len(), std::mem::take(&mut self.observed));
         let workloads = self.workload_names();
         let is_left = |seen: &Observation| {
@@ -70,7 +71,7 @@ impl Plan {
         };
         let left = observed.into_iter().filter(is_left).collect();
         self.observed = left;
-        before - self.observed.len()
+        Ok(before - self.observed.len())
     }
 
     /// The names of what it measures.

@@ -1,77 +1,49 @@
-//! Loads that depend on each server's own capacity: a search for it, and rates as a share of it.
+//! Rates that are a share of each server's own capacity: the choice of the load that is 100 %.
 //!
-//! Their checks, and the choice of the load that is 100 %. `paceline capacity` does the search; the lab works out the
-//! rate of a trial when the other load has been measured.
+//! The lab works out the rate of a trial when the other load has been measured.
 
-use super::PlanLoad;
-use paceline_record::RateShare;
+use super::planned_load::{LoadPace, LoadWork};
+use super::{PlanLoad, PlannedLoad};
 use std::collections::BTreeSet;
 
-/// Problems in the keys of one load.
-pub(super) fn check(load: &PlanLoad) -> Result<(), String> {
-    if load.rate.is_some() && load.rate_per_s.is_some() {
-        return Err("has both `rate` and `rate_per_s`: remove one of them".into());
-    }
-    if load.of.is_some() && load.rate.is_none() {
-        return Err("`of` needs a `rate` in percent, such as rate = \"50%\"".into());
-    }
-    let only_for_search = [
-        ("objective", load.objective.is_some()),
-        ("confirm", load.confirm.is_some()),
-        ("windows", load.windows.is_some()),
-    ];
-    if !load.is_search() {
-        return match only_for_search.iter().find(|(_, given)| *given) {
-            Some((key, _)) => Err(format!("`{key}` needs `load = \"capacity\"`")),
-            None => Ok(()),
-        };
-    }
-    let contradictions = [
-        (load.objective.is_none(), "needs an `objective`, such as \"response.p99<10ms,errors<0.1%\""),
-        (load.windows == Some(0), "needs `windows` to be at least 1"),
-        (
-            load.rate.is_some() || load.rate_per_s.is_some(),
-            "chooses its rates itself: remove `rate` and `rate_per_s`",
-        ),
-        (load.duration.is_none(), "needs a `duration`, the length of a window"),
-        (
-            load.first_run || !load.twins.is_empty(),
-            "cannot have `first_run` or `twins`: write a separate load for each",
-        ),
-        (load.fault.is_some(), "cannot have a `fault`: write a separate load for it"),
-    ];
-    match contradictions.iter().find(|(is_wrong, _)| *is_wrong) {
-        Some((_, problem)) => Err(format!("a capacity search {problem}")),
-        None => Ok(()),
-    }
+/// A load that is measured, and the load of the plan that it comes from.
+pub(super) struct ExpandedLoad<'a> {
+    pub(super) written: &'a PlanLoad,
+    pub(super) load: PlannedLoad,
 }
 
-/// Names the load that is 100 % for each share: the one named in the plan, else a capacity search of the same launch,
-/// else a closed loop.
-pub(super) fn with_bases(loads: Vec<PlanLoad>) -> Vec<PlanLoad> {
+/// The loads, with the name of the load that is 100 % for each share: the one named in the plan, else a capacity search
+/// of the same launch, else a closed loop.
+///
+/// # Errors
+/// What is wrong with a share for which no load of the plan measures 100 %.
+pub(super) fn with_bases(loads: &[ExpandedLoad<'_>]) -> Result<Vec<PlannedLoad>, String> {
     let candidates: Vec<Candidate> = loads.iter().map(Candidate::from_load).collect();
     let with_base = |own: &Candidate| {
-        let load = own.load;
-        let share = load.rate.map(|percent| RateShare {
-            share: percent.0,
-            of: base(own, &candidates).map(|base| base.name.clone()).unwrap_or_default(),
-            full_per_s: None,
-            full_trial: None,
-        });
-        PlanLoad { share, ..load.clone() }
+        let mut load = own.load.clone();
+        if let LoadWork::Fixed { pace: LoadPace::Share { share, .. }, .. } = &mut load.work {
+            share.of.clone_from(&base(own, &candidates).ok_or_else(|| no_base(own))?.name);
+        }
+        Ok(load)
     };
     candidates.iter().map(with_base).collect()
 }
 
 /// A load with its workloads as a set: lists of two loads would be compared entry by entry.
 struct Candidate<'a> {
-    load: &'a PlanLoad,
+    load: &'a PlannedLoad,
     workloads: BTreeSet<&'a str>,
+    /// The name in the plan of the load that it comes from.
+    plan_name: &'a str,
+    /// The name in the plan of the load that it is a share of, if given.
+    of: Option<&'a str>,
 }
 
 impl<'a> Candidate<'a> {
-    fn from_load(load: &'a PlanLoad) -> Self {
-        Self { load, workloads: load.workloads.iter().map(String::as_str).collect() }
+    fn from_load(expanded: &'a ExpandedLoad<'_>) -> Self {
+        let (load, written) = (&expanded.load, expanded.written);
+        let workloads = load.workloads.iter().map(String::as_str).collect();
+        Self { load, workloads, plan_name: &written.name, of: written.of.as_deref() }
     }
 
     /// Whether it measures all workloads of another load. No workloads means all of the plan.
@@ -81,40 +53,38 @@ impl<'a> Candidate<'a> {
     }
 }
 
-fn base<'a>(own: &Candidate, candidates: &[Candidate<'a>]) -> Option<&'a PlanLoad> {
+fn base<'a>(own: &Candidate, candidates: &[Candidate<'a>]) -> Option<&'a PlannedLoad> {
     let load = own.load;
     let is_closed =
-        |other: &PlanLoad| !other.is_search() && other.rate.is_none() && other.rate_per_s.is_none();
+        |other: &PlannedLoad| matches!(other.work, LoadWork::Fixed { pace: LoadPace::Closed, .. });
     let is_base = |candidate: &&Candidate| {
         let other = candidate.load;
         (other.is_search() || is_closed(other))
             && other.group == load.group
             && other.database == load.database
             && !other.group.is_ordered
-            && load.of.as_ref().is_none_or(|of| other.plan_name == *of)
+            && own.of.is_none_or(|of| candidate.plan_name == of)
             && candidate.covers(own)
     };
-    let bases: Vec<&PlanLoad> = candidates.iter().filter(is_base).map(|candidate| candidate.load).collect();
-    let same_shape = |other: &&&PlanLoad| {
-        (other.http.as_ref(), other.tls, other.keep_alive, other.depth)
-            == (load.http.as_ref(), load.tls, load.keep_alive, load.depth)
+    let bases: Vec<&PlannedLoad> =
+        candidates.iter().filter(is_base).map(|candidate| candidate.load).collect();
+    let same_shape = |other: &&&PlannedLoad| {
+        (other.http, other.tls, other.keep_alive, other.depth)
+            == (load.http, load.tls, load.keep_alive, load.depth)
             && other.balanced == load.balanced
     };
-    let alike: Vec<&PlanLoad> = bases.iter().filter(same_shape).copied().collect();
+    let alike: Vec<&PlannedLoad> = bases.iter().filter(same_shape).copied().collect();
     let from = if alike.is_empty() { bases } else { alike };
     from.iter().find(|base| base.is_search()).or(from.first()).copied()
 }
 
-/// Problems in the shares of a plan's loads, with their bases named.
-pub(super) fn check_bases(loads: &[PlanLoad]) -> Result<(), String> {
-    let without = loads.iter().find(|load| load.share.as_ref().is_some_and(|share| share.of.is_empty()));
-    let Some(load) = without else { return Ok(()) };
-    let named = load.of.as_ref().map(|of| format!(" named `{of}`")).unwrap_or_default();
-    Err(format!(
+fn no_base(own: &Candidate) -> String {
+    let named = own.of.map(|of| format!(" named `{of}`")).unwrap_or_default();
+    format!(
         "load `{}`: a `rate` in percent needs a load that measures the rate of 100 %: add a closed loop or a capacity \
          search{named} with the same workloads, balancer and pinning",
-        load.name
-    ))
+        own.load.name
+    )
 }
 
 #[cfg(test)]
@@ -133,8 +103,8 @@ mod tests {
     }
 
     fn base_of(loads: &[&str], name: &str) -> String {
-        let loads = plan(loads).unwrap().expanded();
-        loads.iter().find(|load| load.name == name).and_then(|load| load.share.clone()).unwrap().of
+        let loads = plan(loads).unwrap().expanded().unwrap();
+        loads.iter().find(|load| load.name == name).and_then(|load| load.share().cloned()).unwrap().of
     }
 
     #[test]
@@ -159,12 +129,12 @@ mod tests {
 
     #[test]
     fn a_search_has_a_default_length_and_a_limit() {
-        let loads = plan(&[SEARCH]).unwrap().expanded();
+        let loads = plan(&[SEARCH]).unwrap().expanded().unwrap();
         // The closed loop and 30 windows of 1 s + 5 s, and two long windows of 1 s + 20 s, with 0.5 s more for each but
         // the first: `estimate` adds it, as for every trial.
         assert_eq!(loads[0].usual(), Some(Duration::from_millis(6_000 + 30 * 6_500 + 2 * 21_500)));
         assert!(loads[0].limit() > Duration::from_secs(40 * 60));
-        let few = plan(&[&format!("{SEARCH}windows = 4\nconfirm = \"0s\"\n")]).unwrap().expanded();
+        let few = plan(&[&format!("{SEARCH}windows = 4\nconfirm = \"0s\"\n")]).unwrap().expanded().unwrap();
         assert_eq!(few[0].usual(), Some(Duration::from_millis(6_000 + 4 * 6_500)));
         let record = loads[0].record();
         assert_eq!(record.capacity.map(|capacity| capacity.windows_most), Some(40));

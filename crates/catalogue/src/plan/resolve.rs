@@ -3,7 +3,7 @@
 //! For `paceline round`, and for `paceline lab` with a plan. A wrong name is an error; a server that lacks something is
 //! a note. `order` sorts the cells; `size` decides how many repeats fit the time.
 
-use super::{POOL, Plan, PlanLoad};
+use super::{LoadHttp, POOL, Plan, PlannedLoad};
 use crate::{
     Balancer, Catalogue, CatalogueError, Database, Manifest, Trait, Workload, WorkloadCase, nearest,
 };
@@ -21,7 +21,7 @@ pub struct Cell {
     /// The case; the server serves it.
     pub case: Arc<WorkloadCase>,
     /// The load.
-    pub load: Arc<PlanLoad>,
+    pub load: Arc<PlannedLoad>,
 }
 
 impl Cell {
@@ -46,7 +46,7 @@ impl Cell {
     /// a share of another load's result come after that load.
     pub fn turn(&self) -> u8 {
         match self.load.variant.as_ref().map(|variant| variant.kind) {
-            _ if self.load.share.is_some() => 3,
+            _ if self.load.share().is_some() => 3,
             _ if !self.load.group.is_ordered => 0,
             Some(VariantKind::FirstRun) => 0,
             None => 1,
@@ -321,9 +321,9 @@ impl Plan {
         &self,
         cases: &[Arc<WorkloadCase>],
         catalogue: &Catalogue,
-    ) -> Result<Vec<ResolvedLoad>, CatalogueError> {
+    ) -> Result<Vec<LoadCases>, CatalogueError> {
         let mut loads = Vec::new();
-        for load in &self.expanded() {
+        for load in self.expanded().map_err(|problem| self.wrong(problem))? {
             let own = if load.workloads.is_empty() {
                 cases.to_vec()
             } else {
@@ -337,19 +337,19 @@ impl Plan {
                     format!("load `{}` names `{foreign}`, which is not a workload of the plan", load.name);
                 return Err(self.wrong(problem));
             }
-            loads.push(ResolvedLoad { load: Arc::new(load.clone()), addresses });
+            loads.push(LoadCases { load: Arc::new(load), addresses });
         }
         Ok(loads)
     }
 }
 
 /// A load with the addresses of its cases.
-struct ResolvedLoad {
-    load: Arc<PlanLoad>,
+struct LoadCases {
+    load: Arc<PlannedLoad>,
     addresses: Vec<String>,
 }
 
-impl ResolvedLoad {
+impl LoadCases {
     /// Whether the load has a database that the server supports if the case needs one, and none if it needs none.
     fn has_what(&self, case: &WorkloadCase, server: &Manifest) -> bool {
         match &self.load.database {
@@ -360,15 +360,15 @@ impl ResolvedLoad {
 }
 
 /// Why a server cannot be measured under a load, in words.
-fn unsuitable(server: &Manifest, load: &PlanLoad, case: &WorkloadCase) -> Option<&'static str> {
+fn unsuitable(server: &Manifest, load: &PlannedLoad, case: &WorkloadCase) -> Option<&'static str> {
     let lacks = |one: Trait| server.traits.has(one) != Some(true);
-    if load.is_http("3") {
+    if load.http == Some(LoadHttp::Http3) {
         return lacks(Trait::Http3).then_some("does not speak HTTP/3 (trait `http3`)");
     }
     if load.tls && lacks(Trait::Tls) {
         return Some("does not speak TLS (trait `tls`)");
     }
-    if load.is_http("2") {
+    if load.http == Some(LoadHttp::Http2) {
         return lacks(Trait::Http2).then_some("does not speak HTTP/2 (trait `http2`)");
     }
     let is_pipelined = load.depth > 1 && case.protocol == WorkloadProtocol::Http;
@@ -376,7 +376,7 @@ fn unsuitable(server: &Manifest, load: &PlanLoad, case: &WorkloadCase) -> Option
 }
 
 /// Why a load is not for a case, whatever the server, in words.
-fn unfit(load: &PlanLoad, case: &WorkloadCase) -> Option<&'static str> {
+fn unfit(load: &PlannedLoad, case: &WorkloadCase) -> Option<&'static str> {
     let is_http = case.protocol == WorkloadProtocol::Http;
     let is_stream = case.stream.is_some();
     let reasons = [
@@ -396,7 +396,7 @@ fn unfit(load: &PlanLoad, case: &WorkloadCase) -> Option<&'static str> {
 }
 
 /// What is said about loads and cases that do not fit, with one message for each load and reason.
-fn unfit_notes(loads: &[ResolvedLoad], cases: &[Arc<WorkloadCase>]) -> Vec<String> {
+fn unfit_notes(loads: &[LoadCases], cases: &[Arc<WorkloadCase>]) -> Vec<String> {
     let mut notes = Vec::new();
     for meant in loads {
         let mut left_out: BTreeMap<&'static str, Vec<&str>> = BTreeMap::new();
@@ -434,13 +434,13 @@ fn cells_of(
     server: &Arc<Manifest>,
     form: &str,
     cases: &[Arc<WorkloadCase>],
-    loads: &[ResolvedLoad],
+    loads: &[LoadCases],
     cells: &mut Vec<Cell>,
 ) -> BTreeMap<&'static str, Vec<String>> {
     let mut left_out: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
     for case in cases {
         let is_for =
-            |meant: &&ResolvedLoad| meant.addresses.contains(&case.address) && meant.has_what(case, server);
+            |meant: &&LoadCases| meant.addresses.contains(&case.address) && meant.has_what(case, server);
         for meant in loads.iter().filter(is_for).filter(|meant| unfit(&meant.load, case).is_none()) {
             if let Some(why) = unsuitable(server, &meant.load, case) {
                 let names = left_out.entry(why).or_default();

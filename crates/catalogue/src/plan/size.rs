@@ -32,7 +32,10 @@ const MAX_PARTS: u32 = 64;
 impl Plan {
     /// The plan as it is carried out in `room`: complete, or without the parts for `--full`; `scale = "auto"` becomes a
     /// number.
-    pub fn sized(mut self, is_full: bool, room: MachineCapacity) -> SizedPlan {
+    ///
+    /// # Errors
+    /// [`CatalogueError::Plan`] when a load that is left has its rate from one that is left out.
+    pub fn sized(mut self, is_full: bool, room: MachineCapacity) -> Result<SizedPlan, CatalogueError> {
         let mut changes = Vec::new();
         if is_full {
             self.budget = None;
@@ -42,7 +45,7 @@ impl Plan {
                     load.duration.map(|duration| duration.max(self.full_duration.unwrap_or_default()));
             }
         } else if self.load.iter().any(|load| load.full) {
-            changes.push(self.drop_full());
+            changes.push(self.drop_full()?);
         }
         self.load.iter_mut().for_each(|load| load.full = false);
         (self.full_repeats, self.full_duration) = (None, None);
@@ -56,20 +59,21 @@ impl Plan {
             });
             changes.push(words + &cores.unwrap_or_default());
         }
-        SizedPlan { plan: self, changes }
+        Ok(SizedPlan { plan: self, changes })
     }
 
     /// Removes the parts for `--full`, with their observations: observations may name only loads of the plan. Returns
     /// the message.
-    fn drop_full(&mut self) -> String {
+    fn drop_full(&mut self) -> Result<String, CatalogueError> {
         let names: Vec<String> =
             self.load.iter().filter(|load| load.full).map(|load| format!("`{}`", load.name)).collect();
         self.load.retain(|load| !load.full);
-        let unseen = match self.forget_unseen() {
+        let unseen = match self.forget_unseen()? {
             0 => "",
             _ => "; so are the published figures for them",
         };
-        format!("these loads are left out, because they run only with --full: {}{unseen}", names.join(", "))
+        let names = names.join(", ");
+        Ok(format!("these loads are left out, because they run only with --full: {names}{unseen}"))
     }
 
     /// The factor for a machine: one over the smallest whole number with which cores and descriptors suffice.
@@ -138,11 +142,11 @@ mod tests {
     #[test]
     fn a_full_round_is_not_reduced() {
         let room = MachineCapacity { cores: 8, open_files: 20_000 };
-        let SizedPlan { plan: full, changes } = plan().sized(true, room);
+        let SizedPlan { plan: full, changes } = plan().sized(true, room).unwrap();
         assert_eq!((full.load.len(), full.repeats, full.budget), (2, 9, None));
         assert!(full.load.iter().all(|load| load.duration == Some(Duration::from_secs(15))));
         assert_eq!((full.scale, changes.len()), (Some(Scale::Factor(1.0)), 0));
-        let SizedPlan { plan: usual, changes } = plan().sized(false, room);
+        let SizedPlan { plan: usual, changes } = plan().sized(false, room).unwrap();
         assert_eq!((usual.load.len(), usual.repeats), (1, 4));
         assert_eq!(usual.load[0].duration, Some(Duration::from_secs(10)));
         assert!(changes[0].contains("`large`"), "{changes:?}");
@@ -161,7 +165,7 @@ mod tests {
         let plan = Plan::parse("p.toml", &text).unwrap();
         for (is_full, count) in [(false, 1), (true, 3)] {
             let SizedPlan { plan: sized, changes } =
-                plan.clone().sized(is_full, MachineCapacity { cores: 8, open_files: 20_000 });
+                plan.clone().sized(is_full, MachineCapacity { cores: 8, open_files: 20_000 }).unwrap();
             assert_eq!(sized.observed.len(), count);
             assert_eq!(
                 changes.iter().any(|change| change.ends_with("so are the published figures for them")),
@@ -173,9 +177,23 @@ mod tests {
     }
 
     #[test]
+    fn a_share_of_a_load_that_is_left_out_is_an_error() {
+        let share =
+            "[[load]]\nname = \"half\"\nconnections = 8\nduration = \"3s\"\nrate = \"50%\"\nof = \"large\"\n";
+        let plan = Plan::parse("p.toml", &format!("{PLAN}{share}")).unwrap();
+        let room = MachineCapacity { cores: 8, open_files: 20_000 };
+        assert!(plan.clone().sized(true, room).is_ok());
+        let error = plan.sized(false, room).unwrap_err().to_string();
+        assert!(
+            error.contains("load `half`: a `rate` in percent needs a load")
+                && error.contains("named `large`")
+        );
+    }
+
+    #[test]
     fn the_scale_factor_follows_from_cores_and_descriptors() {
         let factor = |cores, open_files| {
-            let sized = plan().sized(true, MachineCapacity { cores, open_files });
+            let sized = plan().sized(true, MachineCapacity { cores, open_files }).unwrap();
             assert_eq!(sized.changes.is_empty(), sized.plan.scale == Some(Scale::Factor(1.0)));
             sized.plan.scale
         };

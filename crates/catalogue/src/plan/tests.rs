@@ -139,17 +139,18 @@ fn a_workload_name_selects_each_of_its_cases_once() {
 #[test]
 fn the_values_of_a_load_are_read() {
     let plan = parse(PLAN).unwrap();
-    let (closed, fixed) = (plan.load[0].record(), plan.load[1].record());
+    let loads = plan.expanded().unwrap();
+    let (closed, fixed) = (loads[0].record(), loads[1].record());
     assert_eq!((closed.kind, closed.warmup_s, closed.depth), (LoopKind::Closed, 1.0, 1));
     assert_eq!((fixed.kind, fixed.arrivals, fixed.warmup_s), (LoopKind::Open, Some(Arrivals::Constant), 0.5));
-    assert_eq!(plan.load[1].length(), Some(Duration::from_millis(2_500)));
+    assert_eq!(loads[1].length(), Some(Duration::from_millis(2_500)));
 }
 
 #[test]
 fn a_load_with_a_request_count_has_an_estimated_length() {
     let load = |keys: &str| {
         let text = PLAN.replacen("duration = \"3s\"", keys, 1);
-        let load = parse(&text).unwrap().load.remove(0);
+        let load = parse(&text).unwrap().expanded().unwrap().remove(0);
         (load.usual().map(|length| length.as_secs()), load.limit().as_secs())
     };
     assert_eq!(load("duration = \"3s\""), (Some(4), 4));
@@ -171,16 +172,16 @@ fn invalid_plans_are_reported() {
         (
             "\"3s\"",
             "\"3s\"\nrequests = 5",
-            "small.toml:11: load `closed`: exactly one of `duration` and `requests` is needed",
+            "small.toml:14: load `closed`: exactly one of `duration` and `requests` is needed",
         ),
         (
             "\"3s\"",
             "\"3s\"\narrivals = \"poisson\"",
-            "small.toml:11: load `closed`: `arrivals` needs `rate_per_s` or `rate`",
+            "small.toml:14: load `closed`: `arrivals` needs `rate_per_s` or `rate`",
         ),
         ("\"fixed\"", "\"closed\"", "small.toml:10: two loads are named `closed`"),
-        ("2000", "-1", "small.toml:16: load `fixed`: `rate_per_s` must be above 0"),
-        ("64", "0", "small.toml:11: load `closed`: `connections` and `depth` must be at least 1"),
+        ("2000", "-1", "small.toml:18: load `fixed`: `rate_per_s` must be above 0"),
+        ("64", "0", "small.toml:12: load `closed`: `connections` and `depth` must be at least 1"),
         ("64", "64\ndepth = 65536", "small.toml:13: load `closed`: `depth` is 65536; the maximum is 65535"),
         (
             "\"2s\"\n",
@@ -222,9 +223,9 @@ fn all_problems_of_a_plan_are_reported_at_once() {
     for (line, (at, problem)) in lines.iter().zip([
         ("small.toml:3: ", "`repeats` is 0"),
         ("small.toml:4: ", "`forms` is empty"),
-        ("small.toml:12: ", "`connections` and `depth` must be at least 1"),
-        ("small.toml:12: ", "`arrivals` needs `rate_per_s` or `rate`"),
-        ("small.toml:18: ", "`rate_per_s` must be above 0"),
+        ("small.toml:13: ", "`connections` and `depth` must be at least 1"),
+        ("small.toml:14: ", "`arrivals` needs `rate_per_s` or `rate`"),
+        ("small.toml:20: ", "`rate_per_s` must be above 0"),
     ]) {
         assert!(line.starts_with(at) && line.contains(problem), "{error}");
     }
@@ -336,7 +337,7 @@ fn flags_make_a_plan() {
     assert_eq!(parse(&plan.to_toml().unwrap()).unwrap(), plan);
     assert_eq!((plan.load.len(), plan.load[0].name.as_str()), (1, "open-2000"));
     assert!(AdHoc { repeats: 0, ..AdHoc::default() }.plan().is_err());
-    assert_eq!(AdHoc::default().plan().unwrap().load[0].kind(), LoopKind::Closed);
+    assert_eq!(AdHoc::default().plan().unwrap().expanded().unwrap()[0].work.kind(), LoopKind::Closed);
 }
 
 #[test]
@@ -561,7 +562,8 @@ fn a_plan_of_full_loads_only_names_plans_without_them() {
                 [[load]]\nname = \"c\"\nconnections = 1\nduration = \"1s\"\nfull = true\n";
     let room = MachineCapacity { cores: 1, open_files: 1024 };
     let catalogue = TestTree::with(&["a-one"]).catalogue();
-    let cells = |is_full| Plan::parse("p.toml", plan).unwrap().sized(is_full, room).plan.resolve(&catalogue);
+    let cells =
+        |is_full| Plan::parse("p.toml", plan).unwrap().sized(is_full, room).unwrap().plan.resolve(&catalogue);
     assert_eq!(cells(true).unwrap().cells.len(), 1);
     let error = cells(false).unwrap_err().to_string();
     assert!(error.ends_with("nothing to measure: all loads of the plan need --full"), "{error}");

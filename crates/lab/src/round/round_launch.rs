@@ -14,7 +14,7 @@ use crate::placement::Cores;
 use crate::trial::{self, TrialContext};
 use crate::warm_up::Warmer;
 use crate::{CheckedServer, LabError, ValidationResult, validate};
-use paceline_catalogue::{Cell, CoresWanted, PlannedLaunch, Traits, Workload};
+use paceline_catalogue::{Cell, CoresWanted, Pin, PlannedLaunch, Traits, Workload};
 use paceline_host::private_network::outside;
 use paceline_host::{Neighbours, RoundsSeen};
 use paceline_judge::TypedVerdict;
@@ -92,7 +92,8 @@ impl RunningRound<'_> {
     fn pinning(&self, planned: &PlannedLaunch, reserved: Option<&ReservedMachines>) -> Pinning {
         let wanted = planned.server.cores_of(&planned.form);
         let cores = &self.context.cores;
-        let pin = planned.cells.iter().find_map(|cell| cell.load.pin).unwrap_or_default();
+        let pins = planned.cells.iter().map(|cell| cell.load.pin);
+        let pin = pins.into_iter().find(|pin| *pin != Pin::default()).unwrap_or_default();
         let balanced = planned.cells.iter().find_map(|cell| cell.load.balanced.as_ref());
         let apart = reserved.filter(|reserved| reserved.database().is_some());
         let has_database = apart.is_none() && planned.cells.iter().any(|cell| cell.database().is_some());

@@ -85,8 +85,12 @@ fn plans_that_rank_have_five_launches_or_three_within_two_hours_on_two_cores() {
     let catalogue = catalogue();
     let two_hours = Duration::from_secs(2 * 60 * 60);
     for name in ["sold-on-go", "rabbit-hole", "million", "frameworks", "tetration", "databases", "all"] {
-        let plan =
-            catalogue.plan(name).unwrap().sized(false, MachineCapacity { cores: 2, open_files: 20_000 }).plan;
+        let plan = catalogue
+            .plan(name)
+            .unwrap()
+            .sized(false, MachineCapacity { cores: 2, open_files: 20_000 })
+            .unwrap()
+            .plan;
         assert_eq!(plan.budget, Some(two_hours), "{name}");
         let cells = plan.resolve(&catalogue).unwrap().cells;
         let usual = plan.warmup.is_none().then_some(STEADY_WITHIN);

@@ -173,7 +173,7 @@ fn new_round(
     let requested = Plan { seed: Some(seed), steady_within, ..requested };
     let warm_up = requested.launch_warm_up();
     check_objectives(&requested)?;
-    let sized = requested.sized(plan_flags.full, room(&environment));
+    let sized = requested.sized(plan_flags.full, room(&environment)).map_err(complain)?;
     changes.extend(sized.changes);
     let resolution = sized.plan.resolve(catalogue).map_err(complain)?;
     let of = |repeats| order(&resolution.cells, repeats, seed);

@@ -109,7 +109,7 @@ mod tests {
         let changed = |repeats, is_full| {
             let (plan, reported) = with_repeats(Plan::parse("p", text).unwrap(), repeats, is_full);
             let room = MachineCapacity { cores: 1, open_files: 1024 };
-            (plan.sized(is_full, room).plan.repeats, reported.unwrap_or_default())
+            (plan.sized(is_full, room).unwrap().plan.repeats, reported.unwrap_or_default())
         };
         assert_eq!(changed(None, false), (3, String::new()));
         assert_eq!(changed(None, true), (9, String::new()));
