@@ -11,6 +11,7 @@ mod balancer;
 mod board_entry;
 mod chunked;
 mod events;
+mod gc_log;
 mod generator_output;
 mod histogram;
 mod http2_fields;
@@ -19,6 +20,7 @@ mod http3_stream;
 mod imported_report;
 mod job;
 mod manifest;
+mod metrics_page;
 mod perf_script;
 mod plan;
 mod proc_text;
@@ -51,6 +53,7 @@ macro_rules! for_each_target {
             board_entry: 2_500,
             chunked: 2_500,
             events: 2_500,
+            gc_log: 2_500,
             generator_output: 2_500,
             histogram: 2_500,
             http2_fields: 2_500,
@@ -59,6 +62,7 @@ macro_rules! for_each_target {
             imported_report: 2_500,
             job: 2_500,
             manifest: 2_500,
+            metrics_page: 2_500,
             perf_script: 2_500,
             plan: 2_500,
             proc_text: 2_500,

@@ -26,6 +26,7 @@ mod round;
 mod run;
 mod schema;
 mod second;
+mod server_metrics;
 mod server_use;
 mod server_waits;
 pub mod slim;
@@ -70,6 +71,7 @@ pub use schema::{
     SCHEMA, read_round, read_run, read_trial, run_schema, schema_of, second_schema, trial_schema,
 };
 pub use second::Second;
+pub use server_metrics::{GcLog, GcPause, GcRuntime, MetricSeries, SeriesKind, ServerMetrics};
 pub use server_use::{FoundBy, MemoryUse, ServerSample, ServerUse};
 pub use server_waits::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 pub use summary::{Summary, SummaryTime};

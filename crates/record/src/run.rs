@@ -5,8 +5,9 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, FailedCheck,
-    GateOutcome, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment,
-    ServerSample, ServerUse, ServerWaits, SessionPart, Summary, SummaryTime, Target, TimeKind, Verdict,
+    GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment,
+    ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Summary, SummaryTime, Target, TimeKind,
+    Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -70,6 +71,12 @@ pub struct Run {
     /// The server once a second, from before the first connection to the end of the run; at longer intervals in a long run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub server_samples: Vec<ServerSample>,
+    /// Series that the server published of itself, if requested (`--scrape`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_metrics: Option<ServerMetrics>,
+    /// Pauses of the server's garbage collector, if its log was given (`--gc-log`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gc_log: Option<GcLog>,
     /// Where the CPU time of the server went, if requested (`--profile`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub profile: Option<Profile>,

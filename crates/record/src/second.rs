@@ -7,6 +7,7 @@ use crate::Phase;
 use paceline_stats::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The requests that ended in one second of a run, whichever phase they were due in. The rows of the window contain
 /// every valid response of the achieved rate; the record's `intervals` distinguish cohorts.
@@ -87,10 +88,14 @@ pub struct Second {
     /// Threads of the server at its end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_threads: Option<u32>,
+    /// Series that the server published of itself (`--scrape`), by name, as they were last read before its end.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub server_metrics: BTreeMap<String, f64>,
 }
 
 impl Second {
-    /// Every key in order: the columns of the CSV. Columns are only ever added at the end.
+    /// Every key with one value, in order: the columns of the CSV. Columns are only ever added at the end, before those of
+    /// `server_metrics`.
     pub const COLUMNS: [&str; 30] = [
         "at",
         "start_s",
@@ -160,6 +165,7 @@ mod tests {
         let mut columns = Second::COLUMNS;
         keys.sort_unstable();
         columns.sort_unstable();
+        keys.retain(|key| *key != "server_metrics");
         assert_eq!(columns.to_vec(), keys);
     }
 }

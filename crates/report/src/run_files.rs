@@ -110,15 +110,19 @@ pub fn hlog_line(tag: &str, start_s: f64, length_s: f64, histogram: &Histogram) 
     format!("Tag={tag},{start_s:.3},{length_s:.3},{max:.3},{}\n", histogram.to_base64())
 }
 
-/// The header of the seconds of a run as CSV (RFC 4180): the keys of [`Second`], in its order.
-pub fn seconds_csv_header() -> String {
-    Second::COLUMNS.join(",") + "\r\n"
+/// The header of the seconds of a run as CSV (RFC 4180): the keys of [`Second`], in its order, and these series of the
+/// server.
+pub fn seconds_csv_header(series: &[String]) -> String {
+    let series = series.iter().map(String::as_str);
+    CsvText::record(Second::COLUMNS.into_iter().chain(series)).to_string() + "\r\n"
 }
 
-/// A line of CSV: one second, every figure in full precision. Missing values are empty.
-pub fn second_csv(second: &Second) -> String {
+/// A line of CSV: one second with these series, every figure in full precision. Missing values are empty.
+pub fn second_csv(second: &Second, series: &[String]) -> String {
     let value = serde_json::to_value(second).unwrap_or_default();
-    let fields: Vec<String> = Second::COLUMNS.iter().map(|column| field(&value[*column])).collect();
+    let metric = |name: &String| second.server_metrics.get(name).map_or_else(String::new, f64::to_string);
+    let fields = Second::COLUMNS.iter().map(|column| field(&value[*column]));
+    let fields: Vec<String> = fields.chain(series.iter().map(metric)).collect();
     fields.join(",") + "\r\n"
 }
 

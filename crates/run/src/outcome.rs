@@ -10,6 +10,7 @@ use crate::free_resources::free_resources;
 use crate::health::{Health, rss_bytes_peak};
 use crate::segments::{arrival_check, by_segment, load_of};
 use crate::server;
+use crate::server_metrics::{MetricsThread, ReadMetrics};
 use crate::sessions;
 use crate::{PhaseEventWriter, Prepared, RunError, wall_clock};
 use paceline_engine::tls::TlsOutcome;
@@ -50,11 +51,16 @@ impl Prepared {
         let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
         let started_at = wall_clock::now_rfc3339();
         let rows = RowSettings::from_settings(&self.settings);
-        let follower = Follower::new(health, rows, watching.sinks, stop)?.calling(watching.on_phase);
+        let metrics = self.metrics.take().map(MetricsThread::begin).transpose()?;
+        let latest = metrics.as_ref().map(MetricsThread::latest);
+        let follower = Follower::new(health, rows, watching.sinks, latest, stop)?.calling(watching.on_phase);
         let outcome = paceline_engine::run(&self.settings, stop, &follower);
         let (health, (unwritten, samples)) = follower.end();
         let outcome = outcome.map_err(RunError::Engine)?;
-        Ok((record(&self, argv, outcome, health, samples, started_at), unwritten))
+        let (start, window) = (outcome.spans.start, phases(&outcome.spans).window);
+        let metrics = metrics.map(|metrics| metrics.finish(start, window)).unwrap_or_default();
+        let sampled = SampledServer { samples, metrics };
+        Ok((record(&self, argv, outcome, health, sampled, started_at), unwritten))
     }
 
     /// Carries out the share of a loader. `begin` sets the start, as in [`paceline_engine::run_when`]. Also returns the
@@ -73,8 +79,15 @@ impl Prepared {
         let outcome =
             paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
         let noted = outcome.noted_sends.clone();
-        Ok((record(&self, argv, outcome, health, Vec::new(), started_at), noted))
+        Ok((record(&self, argv, outcome, health, SampledServer::default(), started_at), noted))
     }
+}
+
+/// What was read of the server during a run.
+#[derive(Default)]
+struct SampledServer {
+    samples: Vec<record::ServerSample>,
+    metrics: ReadMetrics,
 }
 
 /// The record of a run.
@@ -83,7 +96,7 @@ fn record(
     argv: Vec<String>,
     outcome: RunOutcome,
     health: Health,
-    server_samples: Vec<record::ServerSample>,
+    sampled: SampledServer,
     started_at: String,
 ) -> Run {
     let settings = &prepared.settings;
@@ -125,7 +138,9 @@ fn record(
         kernel: health.kernel(),
         server: health.server(window_s, sent_in_window(&outcome)),
         behind_server: health.behind_server(window_s, sent_in_window(&outcome)),
-        server_samples,
+        server_samples: sampled.samples,
+        server_metrics: sampled.metrics.server_metrics,
+        gc_log: sampled.metrics.gc_log,
         intervals: intervals(job, &outcome),
         expect_continue: expect_continue(job, &outcome),
         carried_over: Some(carried_over(&outcome)),

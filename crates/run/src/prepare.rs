@@ -5,6 +5,7 @@ use crate::replay::{read_log, replay};
 use crate::schedule::read_schedule;
 use crate::server::ServerWatch;
 use crate::server_chain::ServerChain;
+use crate::server_metrics::{MetricsReader, MetricsSources};
 use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
 use crate::{Inputs, RunError, requests, websocket};
@@ -47,6 +48,8 @@ pub struct Prepared {
     quiet_cpu: Option<QuietCpu>,
     /// The server, if it is watched.
     pub(crate) server: Option<ServerChain>,
+    /// Reads what the server reports of itself.
+    pub(crate) metrics: Option<MetricsReader>,
 }
 
 impl Prepared {
@@ -91,6 +94,7 @@ impl Prepared {
             notices,
             quiet_cpu: None,
             server: None,
+            metrics: None,
         };
         replay(&mut prepared.settings, inputs)?;
         prepared.settings.check().map_err(|error| RunError::usage(error.to_string()))?;
@@ -112,6 +116,18 @@ impl Prepared {
         };
         self.server = front.map(ServerChain::from_front);
         Ok(())
+    }
+
+    /// Reads what the server reports of itself during the run. Returns the series that a first scrape found.
+    ///
+    /// # Errors
+    /// [`RunError`] if a choice of series is not valid, or the log cannot be read. A scrape that fails is a notice.
+    pub fn read_metrics(&mut self, sources: &MetricsSources) -> Result<Vec<String>, RunError> {
+        let reader = MetricsReader::open(sources)?;
+        self.notices.extend(reader.notice());
+        let series = reader.series();
+        self.metrics = Some(reader);
+        Ok(series)
     }
 
     /// The processes of the watched server with their descendants; none if no server is watched.

@@ -1,5 +1,5 @@
 // Rates, times, errors, CPU, memory and threads over the seconds of one or several runs.
-import type { Measured, RunPage, Stretch, UsagePoint } from "../wire";
+import type { Measured, MetricLine, RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
 import { Plot, bytesTick, draw, rateTick, timeAxis, type Markish, type ScaleOptions } from "./plot";
 import type { ChartSource, Line } from "./source";
@@ -105,6 +105,37 @@ export function overTime(over: Over, all: Series[]): ChartSource {
   };
 }
 
+/** A series that the server published, over the same seconds. */
+export function metricLine(run: RunPage, line: MetricLine): ChartSource {
+  const phases = run.measured?.phases;
+  const points = line.points.map(([x, y]) => ({ x, y }));
+  const values = points.map((p) => p.y);
+  return {
+    draw: (width, height) =>
+      draw({
+        width, height, marginLeft: 64,
+        x: { label: "seconds", grid: false, ...(phases ? { domain: [phases.warmup.start_ns / 1e9, phases.window.end_ns / 1e9] } : {}) },
+        y: { grid: true, label: null, domain: [Math.min(...values, 0), Math.max(...values, 0) * 1.05], ticks: 4, tickFormat: line.name.includes("bytes") ? bytesTick : (v: number) => significant(v, 2) },
+        marks: [
+          Plot.lineY(points, { x: "x", y: "y", stroke: "var(--c2)", strokeWidth: 2, clip: true }),
+          ...(points.length < 40 ? [Plot.dot(points, { x: "x", y: "y", r: 2.5, fill: "var(--c2)", clip: true })] : []),
+          Plot.ruleY([0], { stroke: "var(--rule)" }),
+        ],
+      }),
+    table: () => ({ columns: ["second", metricTitle(line)], rows: points.map((p) => [p.x, p.y]) }),
+  };
+}
+
+/** `jvm_gc_pause_seconds_sum, per second`. */
+export const metricTitle = (line: MetricLine): string => (line.per_second ? `${line.name}, per second` : line.name);
+
+/** Pauses of the garbage collector, at their length where that is in the chart. */
+function collections(run: RunPage, low: number, high: number): Markish[] {
+  const pauses = (run.measured?.gc_log?.pauses ?? []).map((p) => ({ x: p.at_ns / 1e9, y: p.length_ns })).filter((p) => p.y >= low && p.y <= high);
+  return [Plot.dot(pauses, { x: "x", y: "y", symbol: "triangle", r: 3, fill: "var(--bad)", clip: true })];
+}
+const collectionsText = (measured: Measured): string => ((measured.gc_log?.pauses ?? []).length > 0 ? " Triangles: pauses of the garbage collector, at their length." : "");
+
 /** Each pause of the server, where the responses that waited for it ended; the words stand at the longest. */
 function pauses(run: RunPage): Markish[] {
   const all = run.measured?.pauses_at_s ?? [];
@@ -135,7 +166,7 @@ export function heatMap(run: RunPage): ChartSource | null {
   const line = (of: (s: Stretch) => number | undefined) =>
     measured.seconds.flatMap((s) => { const y = of(s); return y && s.phase !== "drain" ? [{ x: s.start_s + s.length_s / 2, y }] : []; });
   return {
-    note: `Each cell: requests that took this long in this part of the run. A stronger colour means more requests (logarithmic scale). Lines: median and p99.${warmUpText(measured)}`,
+    note: `Each cell: requests that took this long in this part of the run. A stronger colour means more requests (logarithmic scale). Lines: median and p99.${collectionsText(measured)}${warmUpText(measured)}`,
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 40,
@@ -149,6 +180,7 @@ export function heatMap(run: RunPage): ChartSource | null {
           ...spread([...line((s) => s.p99).slice(-1).map((p) => ({ ...p, name: "p99" })), ...line((s) => s.p50).slice(-1).map((p) => ({ ...p, name: "p50" }))], low, high, height - 52)
             .map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 8, textAnchor: "start", fill: "var(--text)" })),
           ...warmUpEnd(measured),
+          ...collections(run, low, high),
           ...pauses(run),
         ],
       }),
@@ -170,7 +202,7 @@ export function fan(run: RunPage): ChartSource | null {
   if (!measured || known.length < 2) return null;
   const [low, high] = [Math.min(...known.map((k) => k.p50)) * 0.8, Math.max(...known.map((k) => k.max)) * 1.1];
   return {
-    note: `Bands: median to p90, p90 to p99, p99 to the highest time of each second.${warmUpText(measured)}`,
+    note: `Bands: median to p90, p90 to p99, p99 to the highest time of each second.${collectionsText(measured)}${warmUpText(measured)}`,
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64, marginRight: 48,
@@ -184,6 +216,7 @@ export function fan(run: RunPage): ChartSource | null {
           Plot.lineY(known, { x: "x", y: "p50", stroke: "var(--text)", strokeWidth: 1.5 }),
           ...names(known[known.length - 1]!, low, high, height).map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 4, textAnchor: "start", fill: "var(--text)" })),
           ...warmUpEnd(measured),
+          ...collections(run, low, high),
           ...pauses(run),
         ],
       }),

@@ -5,7 +5,8 @@
 
 use crate::reference::{PACELINE, ReferenceServer};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -41,6 +42,55 @@ fn a_server_is_sampled_once_a_second() {
     let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let column = rows[0].iter().position(|name| *name == "server_rss_bytes").unwrap();
     assert!(rows[1..].iter().any(|row| !row[column].is_empty()), "{csv}");
+}
+
+/// Serves a page of metrics, with the number of the request as a counter.
+fn metrics_page() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/metrics", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (number, stream) in listener.incoming().enumerate() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let page =
+                format!("# TYPE seen_total counter\nseen_total {number}\npool{{name=\"a\"}} 3\nother 1\n");
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", page.len());
+            let _ = stream.write_all((head + &page).as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn a_server_tells_of_itself_by_its_metrics_page_and_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ReferenceServer::start("immediate");
+    std::fs::write(folder.path().join("gc.log"), "").unwrap();
+    let load = ["run", &server.url(), "-c", "2", "-d", "2s", "--warmup", "1s", "--full"];
+    let page = metrics_page();
+    let sources =
+        ["--scrape", &page, "--scrape-series", "seen_*", "--scrape-series", "pool", "--gc-log", "gc.log"];
+    let outputs = ["--csv", "seconds.csv", "-o", "run.json"];
+    let output = paceline(folder.path(), &[&load[..], &sources, &outputs].concat());
+    assert!(output.status.code() < Some(2), "{output:?}");
+    let run = json(&folder.path().join("run.json"));
+    let metrics = &run["server_metrics"];
+    assert!(metrics["scrapes"].as_u64() >= Some(2) && metrics["failed"] == 0, "{metrics}");
+    let names: Vec<&str> =
+        metrics["series"].as_array().unwrap().iter().map(|series| series["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["seen_total", "pool{name=\"a\"}"]);
+    let csv = std::fs::read_to_string(folder.path().join("seconds.csv")).unwrap();
+    assert!(
+        csv.lines().next().unwrap().ends_with("server_threads,\"pool{name=\"\"a\"\"}\",seen_total"),
+        "{csv}"
+    );
+    assert!(csv.lines().skip(2).any(|line| line.contains(",3,")), "{csv}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for shown in ["server metric", "seen_total", "none in gc.log (0 lines"] {
+        assert!(text.contains(shown), "{shown} is missing in\n{text}");
+    }
 }
 
 #[test]

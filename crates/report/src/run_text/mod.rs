@@ -5,6 +5,7 @@
 mod concerns;
 mod lines;
 mod markdown;
+mod metrics;
 mod parts;
 mod profile;
 pub(crate) mod quantity;
@@ -52,7 +53,10 @@ const MAX_LINES: usize = 40;
 pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
     let style = Style::new(options.colour, options.width.max(MIN_WIDTH)).with_unit(options.time_unit);
     let spectrum = if options.full { times::spectrum(run, style) } else { String::new() };
-    let server = if options.full { server::by_second(run, style) } else { String::new() };
+    let server = match options.full {
+        true => server::by_second(run, style) + &metrics::by_series(run, style),
+        false => String::new(),
+    };
     let sections = |histogram: String| {
         let sections = [
             style.lines(&run.target.url, 0, Style::strong) + &style.lines(&load_words(run), 0, Style::dim),
@@ -309,6 +313,8 @@ fn facts_of(run: &Run, full: bool, style: Style) -> String {
         ("generator", generator(run)),
         ("server", server::used(run)),
         ("server memory", if full { server::memory(run) } else { String::new() }),
+        ("GC pauses", metrics::pauses(run, style)),
+        ("server metrics", metrics::scrapes(run)),
         ("behind it", server::used_behind(run)),
         ("lost packets", if full { lost_packets(run) } else { String::new() }),
         ("disk waits", if full { disk_waits(run) } else { String::new() }),

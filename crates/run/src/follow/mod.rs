@@ -11,6 +11,7 @@ mod server_series;
 
 pub use row::{RowSettings, Rows, RunProgress, times};
 
+use crate::server_metrics::LatestMetrics;
 use crate::{Health, RunError};
 use gather::PendingSeconds;
 use paceline_engine::kernel::KernelClock;
@@ -70,6 +71,7 @@ impl Follower {
         health: Health,
         plan: RowSettings,
         sinks: Vec<Box<dyn Sink>>,
+        metrics: Option<LatestMetrics>,
         stop: &'static StopFlag,
     ) -> Result<Self, RunError> {
         let server = health.watched_server().map(|server| ServerSeries::begin(server, KernelClock.now()));
@@ -79,7 +81,7 @@ impl Follower {
         }
         let (messages, received) = mpsc::channel();
         let rows = Rows::new(plan, stop);
-        let follow = move || FollowThread { rows, sinks, server }.until_the_end(&received);
+        let follow = move || FollowThread { rows, sinks, server, metrics }.until_the_end(&received);
         match thread::Builder::new().name("follow".to_owned()).spawn(follow) {
             Ok(thread) => {
                 Ok(Self { health, on_phase: None, has_sinks, messages: Some(messages), thread: Some(thread) })
@@ -144,6 +146,7 @@ struct FollowThread {
     rows: Rows,
     sinks: Vec<Box<dyn Sink>>,
     server: Option<ServerSeries>,
+    metrics: Option<LatestMetrics>,
 }
 
 impl FollowThread {
@@ -196,6 +199,8 @@ impl FollowThread {
             if let Some(server) = &self.server {
                 server.fill(&mut row, second.start, second.end);
             }
+            row.server_metrics =
+                self.metrics.as_ref().map(|latest| latest.near(second.end)).unwrap_or_default();
             let rows = &self.rows;
             self.sinks.iter_mut().for_each(|sink| sink.second(&row, &second, rows));
         }

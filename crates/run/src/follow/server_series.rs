@@ -3,6 +3,7 @@
 //! The thread in `mod.rs` reads it when the warm-up begins and at every whole second after that, which is when the
 //! seconds of the workers end. The record keeps a bounded number of samples, at longer intervals in a long run.
 
+use crate::even_samples::EvenSamples;
 use paceline_engine::Nanos;
 use paceline_host::{WatchedProcesses, WatchedSample};
 use paceline_record::{Second, ServerSample};
@@ -11,8 +12,6 @@ use std::collections::VecDeque;
 const SECOND: Nanos = Nanos(1_000_000_000);
 /// A sample this far from the end of a second belongs to it, and no shorter second has one.
 const NEAR: Nanos = Nanos(500_000_000);
-/// Samples that the record keeps at most; as many seconds as the engine keeps apart.
-const KEPT: usize = 1_024;
 /// Samples that are kept for rows that are still to come.
 const RECENT: usize = 120;
 
@@ -27,10 +26,7 @@ pub(crate) struct ServerSeries {
     /// CPU time at the first sample, in seconds.
     cpu_s_before: f64,
     recent: VecDeque<ServerSample>,
-    kept: Vec<ServerSample>,
-    /// Every how many samples one is kept.
-    stride: usize,
-    taken: usize,
+    kept: EvenSamples<ServerSample>,
 }
 
 impl ServerSeries {
@@ -42,9 +38,7 @@ impl ServerSeries {
             due: Nanos::NEVER,
             cpu_s_before: 0.0,
             recent: VecDeque::with_capacity(RECENT),
-            kept: Vec::new(),
-            stride: 1,
-            taken: 0,
+            kept: EvenSamples::default(),
         };
         if let Some(first) = series.processes.read() {
             series.cpu_s_before = first.cpu_s;
@@ -92,19 +86,7 @@ impl ServerSeries {
             self.recent.pop_front();
         }
         self.recent.push_back(sample);
-        if self.taken.is_multiple_of(self.stride) {
-            self.kept.push(sample);
-        }
-        self.taken += 1;
-        if self.kept.len() > KEPT {
-            // The samples at even places are those of twice the stride.
-            let mut place = 0;
-            self.kept.retain(|_| {
-                place += 1;
-                place % 2 == 1
-            });
-            self.stride *= 2;
-        }
+        self.kept.add(sample);
     }
 
     /// Adds the server's figures to the row of a second that began and ended then.
@@ -125,7 +107,7 @@ impl ServerSeries {
 
     /// The samples for the record.
     pub(crate) fn into_samples(self) -> Vec<ServerSample> {
-        self.kept
+        self.kept.into_vec()
     }
 }
 
@@ -173,15 +155,5 @@ mod tests {
         assert_eq!(series.due(), at_s(102));
         series.sample_if_due(at_s(104) + Nanos(7));
         assert_eq!(series.due(), at_s(105));
-    }
-
-    #[test]
-    fn a_long_run_keeps_a_bounded_number_of_evenly_spaced_samples() {
-        let mut series = series();
-        (0..10_000).for_each(|second| series.add(at_s(100 + second), read(second as f64)));
-        let samples = series.into_samples();
-        assert!(samples.len() > KEPT / 2 && samples.len() <= KEPT, "{}", samples.len());
-        let gaps: Vec<u64> = samples.windows(2).map(|pair| pair[1].at_ns - pair[0].at_ns).collect();
-        assert!(gaps.iter().all(|gap| *gap == gaps[0]), "{gaps:?}");
     }
 }

@@ -4,7 +4,7 @@
 
 use super::explanation::{self, Explanation};
 use super::heat::Heat;
-use super::series::{self, Stretch, UsagePoint};
+use super::series::{self, MetricLine, Stretch, UsagePoint};
 use paceline_escape::shell_line;
 use paceline_judge::SAMPLES_FOR_INTERVAL;
 use paceline_record::{Run, Segment, TimeKind, Times, Trial, Verdict};
@@ -61,6 +61,8 @@ pub struct Measured {
     pub segments_per_s: Vec<f64>,
     /// What ended in each second.
     pub seconds: Vec<Stretch>,
+    /// The series that the server published and that changed.
+    pub metric_lines: Vec<MetricLine>,
     /// Times over time, where the record has the histograms of its seconds.
     pub heat: Option<Heat>,
     /// For each gate, the figure by which it was judged, and why it did not pass.
@@ -143,6 +145,7 @@ impl Measured {
             pauses_at_s: series::pauses(run),
             times: distributions(&run.total),
             seconds: series::seconds(run),
+            metric_lines: series::metric_lines(run),
             heat: Heat::from_run(run),
             gate_words: run.gates.iter().map(paceline_report::gate_words).collect(),
             text: run_text(run, AS_TEXT).to_string(),
@@ -159,6 +162,8 @@ fn shown(run: &Run) -> Run {
         let least = (profile.samples as f64 * MIN_CALL_SHARE).ceil() as u64;
         profile.calls.retain(|call| call.samples >= least);
     }
+    // They are in the lines.
+    shown.server_metrics.iter_mut().for_each(|metrics| (metrics.at_ns, metrics.series) = Default::default());
     let segments = shown.by_segment.iter_mut().flatten().map(|segment| &mut segment.block);
     let requests = shown.by_request.iter_mut().flatten().map(|part| &mut part.block);
     for block in std::iter::once(&mut shown.total).chain(segments).chain(requests) {

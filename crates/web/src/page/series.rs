@@ -3,7 +3,9 @@
 //! Made for the page of a run and for its CSV. Long runs are joined to a bounded number of stretches.
 
 use paceline_judge::{VerdictName, judged_times};
-use paceline_record::{Interval, LoopKind, Phase, Run, Sample, ServerSample, Times};
+use paceline_record::{
+    Interval, LoopKind, MetricSeries, Phase, Run, Sample, SeriesKind, ServerSample, Times,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -49,6 +51,32 @@ pub struct UsagePoint {
     pub rss_bytes: u64,
     /// Threads at its end.
     pub threads: u32,
+}
+
+/// A series that the server published, where it changed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MetricLine {
+    /// Its name with its labels.
+    pub name: String,
+    /// Whether the points are the growth of a counter per second.
+    pub per_second: bool,
+    /// Its values, at seconds from the start of the run.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// The series of the server that changed during a run.
+pub fn metric_lines(run: &Run) -> Vec<MetricLine> {
+    let Some(metrics) = &run.server_metrics else { return Vec::new() };
+    let line = |series: &MetricSeries| {
+        let points = metrics.points(series);
+        let changes = points.iter().any(|(_, value)| *value != points[0].1);
+        changes.then(|| MetricLine {
+            name: series.name.clone(),
+            per_second: series.kind == SeriesKind::Counter,
+            points: points.into_iter().map(|(at, value)| (at as f64 / 1e9, value)).collect(),
+        })
+    };
+    metrics.series.iter().filter_map(line).collect()
 }
 
 /// The seconds of a run, those of the warm-up too. Cohorts that ended in the same second are one.
@@ -205,6 +233,24 @@ mod tests {
         assert_eq!((usages[0].at_s, usages[0].cores_busy), (0.05, 1.0));
         assert_eq!((usages[1].cores_busy, usages[1].rss_bytes), (1.5, 300));
         assert_eq!(usage(&[]), []);
+    }
+
+    #[test]
+    fn only_series_that_change_are_drawn() {
+        let series = |name: &str, values: [f64; 2]| MetricSeries {
+            name: name.to_owned(),
+            values: values.map(Some).to_vec(),
+            ..MetricSeries::default()
+        };
+        let metrics = paceline_record::ServerMetrics {
+            at_ns: vec![0, 500_000_000],
+            series: vec![series("constant", [1.0, 1.0]), series("heap", [1.0, 2.0])],
+            ..Default::default()
+        };
+        let run = Run { server_metrics: Some(metrics), ..Run::default() };
+        let lines = metric_lines(&run);
+        assert_eq!(lines[0].points, [(0.0, 1.0), (0.5, 2.0)]);
+        assert!(lines[0].name == "heap" && !lines[0].per_second);
     }
 
     #[test]

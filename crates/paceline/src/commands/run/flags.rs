@@ -8,6 +8,7 @@ use super::curl::CurlCommand;
 use super::gates::GateFlags;
 use super::grpc_flags::GrpcFlags;
 use super::loaders::LoaderFlags;
+use super::metrics_flags::MetricsFlags;
 use super::output_flags::OutputFlags;
 use super::requests::RequestFlags;
 use super::shape::ShapeFlags;
@@ -92,6 +93,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     pub target: TargetFlags,
+
+    #[command(flatten)]
+    pub metrics: MetricsFlags,
 
     #[command(flatten)]
     pub connection: ConnectionFlags,

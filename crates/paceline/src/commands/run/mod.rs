@@ -15,6 +15,7 @@ mod grpc_flags;
 mod har;
 mod loaders;
 mod lua;
+mod metrics_flags;
 mod output_flags;
 mod process;
 mod profile;
@@ -87,8 +88,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if !arguments.target.pid.is_empty() || outputs.events.is_none() {
         prepared.watch_server(&arguments.target.pid).map_err(explain)?;
     }
-    prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
     if arguments.debug {
+        prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
         return debug::run(&prepared);
     }
     let script = lua::source(&prepared.settings.job, &mut inputs)?;
@@ -96,7 +97,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     for path in outputs.written_at_the_end() {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
-    let mut sinks = sinks(outputs)?;
+    let series = match arguments.metrics.sources() {
+        Some(sources) => prepared.read_metrics(&sources).map_err(explain)?,
+        None => Vec::new(),
+    };
+    prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
+    let mut sinks = sinks(outputs, series)?;
     let view = live_views(&arguments, &mut sinks)?;
     let watching = RunObservers { events, sinks, on_phase: None };
     let stop = process::listen()?;
@@ -168,10 +174,10 @@ fn live_views(arguments: &Arguments, sinks: &mut Vec<Box<dyn Sink>>) -> anyhow::
     Ok(view)
 }
 
-/// The outputs that are written and shown during the run.
-fn sinks(outputs: &output_flags::OutputFlags) -> anyhow::Result<Vec<Box<dyn Sink>>> {
+/// The outputs that are written and shown during the run, with these series of the server.
+fn sinks(outputs: &output_flags::OutputFlags, series: Vec<String>) -> anyhow::Result<Vec<Box<dyn Sink>>> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    let files = seconds::Files::open(outputs)?;
+    let files = seconds::Files::open(outputs, series)?;
     if !files.is_empty() {
         sinks.push(Box::new(files));
     }

@@ -17,7 +17,11 @@ use std::path::{Path, PathBuf};
 
 /// All files that are written during a run.
 #[derive(Debug, Default)]
-pub struct Files(Vec<SecondsFile>);
+pub struct Files {
+    files: Vec<SecondsFile>,
+    /// The series of the server that a CSV has as columns.
+    series: Vec<String>,
+}
 
 /// One such file.
 #[derive(Debug)]
@@ -35,49 +39,51 @@ struct SecondsFile {
 /// What is written.
 #[derive(Clone, Copy, Debug)]
 struct SecondsFormat {
-    header: fn(&Rows) -> String,
-    line: fn(&record::Second, &WorkerSecond) -> String,
+    header: fn(&Rows, &[String]) -> String,
+    line: fn(&record::Second, &WorkerSecond, &[String]) -> String,
 }
 
-const CSV: SecondsFormat = SecondsFormat { header: |_| seconds_csv_header(), line: |row, _| second_csv(row) };
-const NDJSON: SecondsFormat = SecondsFormat {
-    header: |_| String::new(),
-    line: |row, _| serde_json::to_string(row).unwrap_or_default() + "\n",
+const CSV: SecondsFormat = SecondsFormat {
+    header: |_, series| seconds_csv_header(series),
+    line: |row, _, series| second_csv(row, series),
 };
-const HLOG: SecondsFormat = SecondsFormat { header: hlog_start, line: hlog_lines };
+const NDJSON: SecondsFormat = SecondsFormat {
+    header: |_, _| String::new(),
+    line: |row, _, _| serde_json::to_string(row).unwrap_or_default() + "\n",
+};
+const HLOG: SecondsFormat =
+    SecondsFormat { header: |rows, _| hlog_start(rows), line: |row, second, _| hlog_lines(row, second) };
 
 impl Files {
     /// Opens the files that the flags name. Lines for a program that follows the run come last: by then everything else
     /// is written. A file's previous content stays until the run has begun.
-    pub fn open(flags: &OutputFlags) -> anyhow::Result<Self> {
+    pub fn open(flags: &OutputFlags, series: Vec<String>) -> anyhow::Result<Self> {
         let csv = flags.csv.iter().map(|path| (path, CSV));
         let ndjson = flags.ndjson.iter().map(|path| (path, NDJSON));
         let hlog = flags.hlogs().map(|path| (path, HLOG));
-        csv.chain(hlog)
-            .chain(ndjson)
-            .map(|(path, lines)| SecondsFile::open(path, lines))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let files = csv.chain(hlog).chain(ndjson);
+        let files = files.map(|(path, lines)| SecondsFile::open(path, lines)).collect::<Result<_, _>>()?;
+        Ok(Self { files, series })
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.files.is_empty()
     }
 }
 
 impl Sink for Files {
     fn second(&mut self, row: &record::Second, second: &WorkerSecond, rows: &Rows) {
-        for file in &mut self.0 {
+        for file in &mut self.files {
             if !std::mem::replace(&mut file.has_begun, true) {
-                file.begin(rows);
+                file.begin(rows, &self.series);
             }
-            file.write(&(file.lines.line)(row, second));
+            file.write(&(file.lines.line)(row, second, &self.series));
         }
     }
 
     fn end(self: Box<Self>) -> Vec<std::io::Error> {
-        let failed = self.0.into_iter().filter_map(|file| Some((file.error?, file.path)));
+        let failed = self.files.into_iter().filter_map(|file| Some((file.error?, file.path)));
         let named = |(error, path): (std::io::Error, PathBuf)| {
             std::io::Error::new(error.kind(), format!("{}: {error}", cannot(&path)))
         };
@@ -126,11 +132,11 @@ impl SecondsFile {
     }
 
     /// Empties the file, if it belongs to this run, and writes its header.
-    fn begin(&mut self, rows: &Rows) {
+    fn begin(&mut self, rows: &Rows, series: &[String]) {
         if let Some(file) = self.file.as_mut().filter(|_| self.is_own) {
             self.error = file.set_len(0).err();
         }
-        self.write(&(self.lines.header)(rows));
+        self.write(&(self.lines.header)(rows, series));
     }
 
     fn write(&mut self, lines: &str) {
