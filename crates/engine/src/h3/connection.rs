@@ -197,6 +197,9 @@ impl ServerStream {
         while !input.is_empty() {
             let (event, bytes) = self.reader.next(input)?;
             if let FrameEvent::GoAway(id) = event {
+                if goaway.is_some_and(|before| id > before) {
+                    return Err(Http3Error::GoAwayId { id });
+                }
                 goaway = Some(id);
             }
             input = &input[bytes..];

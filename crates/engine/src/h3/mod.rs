@@ -129,7 +129,10 @@ impl<S: Scenario> Http3<S> {
         match result {
             Err(error) => {
                 self.connections[slot as usize].close_code = Some(error.code());
-                Err(fault(ConnectionFailure::Http3, error.to_string()))
+                match error {
+                    Http3Error::Flood { .. } => Err(fault(ConnectionFailure::Flood, error.to_string())),
+                    error => Err(fault(ConnectionFailure::Http3, error.to_string())),
+                }
             }
             Ok(Some(reason)) => self.lost(slot, &reason, live),
             Ok(None) => {

@@ -171,6 +171,12 @@ pub enum Http3Error {
         /// The limit.
         limit: usize,
     },
+    /// More frames without effect on one stream than any server needs to send, with none that has one between them.
+    #[error("more than {limit} HTTP/3 frames without effect")]
+    Flood {
+        /// The limit.
+        limit: u32,
+    },
     /// A malformed response (RFC 9114 §4.1.2). It ends the stream, not the connection.
     #[error("malformed HTTP/3 response: {0}")]
     Response(#[from] MalformedResponse),
@@ -190,7 +196,7 @@ impl Http3Error {
             Self::EncoderStream => ErrorCode::QPACK_ENCODER_STREAM_ERROR,
             Self::DecoderStream => ErrorCode::QPACK_DECODER_STREAM_ERROR,
             Self::Compression(_) => ErrorCode::QPACK_DECOMPRESSION_FAILED,
-            Self::FieldSectionTooLong { .. } => ErrorCode::EXCESSIVE_LOAD,
+            Self::FieldSectionTooLong { .. } | Self::Flood { .. } => ErrorCode::EXCESSIVE_LOAD,
             Self::Response(_) => ErrorCode::MESSAGE_ERROR,
         }
     }

@@ -16,6 +16,9 @@ const MAX_CONTROL_BYTES: usize = 4096;
 /// The maximum length of a frame's type and length.
 const HEAD_BYTES: usize = 2 * VARINT_BYTES;
 
+/// The maximum number of frames in a row that are empty, or of unknown types: more is a flood.
+const MAX_IDLE_FRAMES: u32 = 10_000;
+
 /// What was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameEvent<'b> {
@@ -59,6 +62,8 @@ pub struct FrameReader {
     partial: Vec<u8>,
     /// Whether that payload became whole and was passed on.
     is_partial_read: bool,
+    /// Frames without effect since the last one that had one.
+    idle_frames: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,13 +91,14 @@ impl FrameReader {
             head_len: 0,
             partial: Vec::new(),
             is_partial_read: false,
+            idle_frames: 0,
         }
     }
 
     /// Returns to the beginning of a response, and keeps the memory.
     #[inline]
     pub fn restart(&mut self) {
-        (self.frame, self.head_len, self.is_partial_read) = (None, 0, false);
+        (self.frame, self.head_len, self.is_partial_read, self.idle_frames) = (None, 0, false, 0);
         self.partial.clear();
     }
 
@@ -226,6 +232,14 @@ impl FrameReader {
         }
         if matches!(kind, kind::SETTINGS | kind::GOAWAY) && left > MAX_CONTROL_BYTES as u64 {
             return Err(Http3Error::FrameLayout { frame: name });
+        }
+        if left > 0 && is_known(kind) {
+            self.idle_frames = 0;
+        } else {
+            self.idle_frames += 1;
+            if self.idle_frames > MAX_IDLE_FRAMES {
+                return Err(Http3Error::Flood { limit: MAX_IDLE_FRAMES });
+            }
         }
         self.frame = Some(frame);
         Ok(())
