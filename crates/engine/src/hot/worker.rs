@@ -315,7 +315,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let pool = self.traffic.pool();
         let last = pool.counts().failures.last();
         let failure = last.map_or_else(|| self.slow_to_connect(pool), |(failure, _)| *failure);
-        let detailed = self.traffic.tls_outcome().map(|tls| failure.with_details(tls));
+        let source = match (failure, self.traffic.tls_outcome()) {
+            (ConnectionFailure::Tls(_), Some(tls)) => failure.with_details(tls),
+            _ => pool.counts().error_of(failure),
+        };
         EngineError::Unreachable {
             address: self.settings.address.clone(),
             others: self.settings.spread.iter().skip(1).copied().collect(),
@@ -323,7 +326,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             attempts: pool.attempts(),
             // Those that were made after the connect timeout are not lost.
             made: pool.counts().made - u64::from(pool.open()),
-            source: detailed.unwrap_or_else(|| pool.counts().error_of(failure)),
+            source,
         }
     }
 
