@@ -117,7 +117,7 @@ fn advice(run: &Run) -> String {
         ),
         (
             counts.io_failed - not_http.max(too_long),
-            format!("The server closed or reset connections (or HTTP/2 streams) before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
+            format!("The server closed or reset connections (or streams) before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
         ),
         (counts.connect_failed, connect_advice(run, &look)),
     ];

@@ -85,7 +85,7 @@ verdict_table! {
         connections: u64 = "connections that Paceline closed because of invalid HTTP",
         commonest_failure: Option<String> = "the most frequent connection error",
     } with { look: String = "Check with: `curl -i --raw URL`" }
-    => "The server sent responses that are not valid HTTP. If another protocol uses this port, correct the URL; otherwise fix the server before comparing it. {look}";
+    => "The server broke the rules of the protocol. If another protocol uses this port, correct the URL; otherwise fix the server before comparing it. {look}";
 
     /// Requests that were sent before the window opened got no response, or connections got no response in the
     /// window while others did, or requests that hang held at least half of the connections (`saturated`). The
