@@ -68,6 +68,19 @@ pub const FAULTS: &[Fault] = &[
         says: "the server reset the stream of a request (INTERNAL_ERROR), once",
     },
     Fault {
+        name: "processes no request (RST_STREAM with REFUSED_STREAM)",
+        serve: || {
+            serve(&[], |out, asked| {
+                write_reset(out, asked.stream, ErrorCode::REFUSED_STREAM);
+                true
+            })
+        },
+        flags: FLAGS,
+        outcomes: &["io_failed"],
+        exits: &[1],
+        says: "the server refused the same request repeatedly",
+    },
+    Fault {
         name: "ends each connection with an error and a reason (GOAWAY)",
         serve: || {
             serve(&[], |out, _| {
@@ -166,12 +179,12 @@ pub const FAULTS: &[Fault] = &[
 ];
 
 /// A complete request.
-struct Asked {
-    stream: u32,
+pub struct Asked {
+    pub stream: u32,
     /// Its number on its connection, from 1,
-    on_connection: u64,
+    pub on_connection: u64,
     /// and its number over all connections.
-    in_all: u64,
+    pub in_all: u64,
 }
 
 /// A valid response.
@@ -193,10 +206,13 @@ fn long_block() -> Vec<u8> {
 }
 
 /// Sends these settings and answers every request with `answer`; false ends the connection.
-fn serve(settings: &'static [(u16, u32)], answer: fn(&mut Vec<u8>, &Asked) -> bool) -> SocketAddr {
+pub fn serve(
+    settings: &'static [(u16, u32)],
+    answer: impl Fn(&mut Vec<u8>, &Asked) -> bool + Clone + Send + 'static,
+) -> SocketAddr {
     let in_all = Arc::new(AtomicU64::new(0));
     each(move |mut stream| {
-        converse(&mut stream, settings, answer, &in_all);
+        converse(&mut stream, settings, &answer, &in_all);
         let _ = stream.shutdown(Shutdown::Write);
         read_to_end(&mut stream);
     })
@@ -205,7 +221,7 @@ fn serve(settings: &'static [(u16, u32)], answer: fn(&mut Vec<u8>, &Asked) -> bo
 fn converse(
     stream: &mut TcpStream,
     settings: &[(u16, u32)],
-    answer: fn(&mut Vec<u8>, &Asked) -> bool,
+    answer: &impl Fn(&mut Vec<u8>, &Asked) -> bool,
     in_all: &AtomicU64,
 ) {
     let mut preface = [0; CLIENT_PREFACE.len()];
@@ -224,7 +240,8 @@ fn converse(
             let Ok((event, taken)) = reader.next(rest) else { return };
             match event {
                 FrameEvent::Settings(_) => write_settings_ack(&mut out),
-                FrameEvent::FieldBlock { stream, end_stream: true, .. } => {
+                FrameEvent::FieldBlock { stream, end_stream: true, .. }
+                | FrameEvent::Data { stream, end_stream: true, .. } => {
                     on_connection += 1;
                     let in_all = in_all.fetch_add(1, Ordering::Relaxed) + 1;
                     goes_on = answer(&mut out, &Asked { stream, on_connection, in_all });

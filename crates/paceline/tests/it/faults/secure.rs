@@ -124,6 +124,13 @@ pub fn trusted() -> PathBuf {
     AUTHORITIES[0].file.clone()
 }
 
+/// The TLS of a server of HTTP/3 with a trusted certificate.
+pub fn http3_config() -> ServerConfig {
+    let mut config = AUTHORITIES[0].config(|_| {}, "127.0.0.1", false);
+    config.alpn_protocols = vec![b"h3".to_vec()];
+    config
+}
+
 /// One that is trusted, and one that is not.
 static AUTHORITIES: LazyLock<[Authority; 2]> =
     LazyLock::new(|| ["trusted authority", "another authority"].map(Authority::new));
@@ -169,6 +176,11 @@ impl Authority {
         wants_clients: bool,
         after: After,
     ) -> SocketAddr {
+        let config = Arc::new(self.config(change, name, wants_clients));
+        each(move |tcp| converse(ServerConnection::new(Arc::clone(&config)).unwrap(), tcp, after))
+    }
+
+    fn config(&self, change: fn(&mut CertificateParams), name: &str, wants_clients: bool) -> ServerConfig {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         change(&mut params);
@@ -185,8 +197,7 @@ impl Authority {
             false => builder.with_no_client_auth(),
         };
         let private = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
-        let config = Arc::new(builder.with_single_cert(vec![certificate.der().clone()], private).unwrap());
-        each(move |tcp| converse(ServerConnection::new(Arc::clone(&config)).unwrap(), tcp, after))
+        builder.with_single_cert(vec![certificate.der().clone()], private).unwrap()
     }
 }
 

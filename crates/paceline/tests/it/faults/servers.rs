@@ -58,7 +58,7 @@ pub fn read_request(stream: &mut TcpStream) -> bool {
 }
 
 /// The head of the next request; none if the connection ends before.
-fn read_head(stream: &mut TcpStream) -> Option<Vec<u8>> {
+pub fn read_head(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let (mut head, mut byte) = (Vec::new(), [0; 1]);
     while !head.ends_with(b"\r\n\r\n") {
         stream.read_exact(&mut byte).ok()?;

@@ -1,12 +1,12 @@
 //! The faults, each with its expected result: twelve requests over three connections, the body `ok` expected.
 //!
-//! `mod.rs` runs them and compares. docs/reference/faults.md is generated here, including the faults of `secure.rs` and
-//! `http2.rs`. Those of `machine.rs` are only listed in it, since they need more than a server.
+//! `mod.rs` runs them and compares. docs/reference/faults.md is generated here, including the faults of the other
+//! protocols. Those of `machine.rs` are only listed in it, since they need more than a server.
 
 use super::servers::{
     self, OK, always, byte_by_byte, each, endless, half_closes, once, request_by_request, reset,
 };
-use super::{Fault, UNMEASURED};
+use super::{Chapter, Fault, UNMEASURED, grpc, http2, http3, secure, streams, websocket};
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub const FAULTS: &[Fault] = &[
         flags: EXPECT_OK,
         outcomes: &["io_failed"],
         exits: &[1],
-        says: "The server closed or reset connections (or HTTP/2 streams) before a complete response",
+        says: "The server closed or reset connections (or streams) before a complete response",
     },
     Fault {
         name: "resets in the middle of its response",
@@ -484,6 +484,47 @@ const GONE: &[[&str; 3]] = &[
     ],
 ];
 
+/// All faults of servers, in the order of the page.
+pub const CHAPTERS: &[Chapter] = &[
+    Chapter { title: "", note: "", scheme: "http", path: "/", faults: FAULTS },
+    Chapter { title: "Over TLS", note: "", scheme: "https", path: "/", faults: secure::FAULTS },
+    Chapter {
+        title: "Over HTTP/2",
+        note: "Four streams on each connection.",
+        scheme: "http",
+        path: "/",
+        faults: http2::FAULTS,
+    },
+    Chapter {
+        title: "Over HTTP/3",
+        note: "Four streams on each connection.",
+        scheme: "https",
+        path: "/",
+        faults: http3::FAULTS,
+    },
+    Chapter {
+        title: "WebSocket",
+        note: "Twelve messages, which the server should send back.",
+        scheme: "ws",
+        path: "/",
+        faults: websocket::FAULTS,
+    },
+    Chapter {
+        title: "gRPC",
+        note: "Unary calls, two on each connection.",
+        scheme: "grpc",
+        path: "/p.S/Get",
+        faults: grpc::FAULTS,
+    },
+    Chapter {
+        title: "Streams",
+        note: "Twelve streams of events (`--stream sse`, unless the row says otherwise).",
+        scheme: "http",
+        path: "/",
+        faults: streams::FAULTS,
+    },
+];
+
 const TOP: &str = "\
 # Faults
 
@@ -492,19 +533,21 @@ over three connections, with the expected body `ok`. The timeout is 300 ms if re
 without a measurement, otherwise 20 s. Each test checks that the outcomes add up to twelve (or fewer, if the run gives up
 with a message), that the run ends, that its memory stays below 64 MB, and that the report or the error contains the message.
 The test generates this page (`crates/paceline/tests/it/faults`) and fails if the page is outdated.
-
-| the server | outcome of the requests | exit status | a part of the message |
-|---|---|---|---|
 ";
 
 /// Generates the page.
 pub fn page() -> String {
     let mut page = TOP.to_owned();
-    page += &rows(FAULTS);
-    page += "\n## Over TLS\n\n| the server | outcome of the requests | exit status | a part of the message |\n|---|---|---|---|\n";
-    page += &rows(super::secure::FAULTS);
-    page += "\n## Over HTTP/2\n\nFour streams on each connection.\n\n| the server | outcome of the requests | exit status | a part of the message |\n|---|---|---|---|\n";
-    page += &rows(super::http2::FAULTS);
+    for Chapter { title, note, faults, .. } in CHAPTERS {
+        if !title.is_empty() {
+            page += &format!("\n## {title}\n");
+        }
+        if !note.is_empty() {
+            page += &format!("\n{note}\n");
+        }
+        page += "\n| the server | outcome of the requests | exit status | a part of the message |\n|---|---|---|---|\n";
+        page += &rows(faults);
+    }
     for (title, faults) in [("Gone for a part of the run", GONE), ("Around the server", ELSEWHERE)] {
         page += &format!("\n## {title}\n\n| fault | result | tested by |\n|---|---|---|\n");
         for [what, comes, test] in faults {
