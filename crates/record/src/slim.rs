@@ -3,11 +3,17 @@
 //! The export of a round calls it. A slim trial is a valid trial: every reader accepts it, and it still contains every
 //! figure of a report. The caller reports the removed parts.
 
-use crate::{Block, CheckOutcome, TimeKind, Trial};
+use crate::{Block, CheckOutcome, TimeKind, Times, Trial};
+
+/// Classes of a heat map for each factor of ten.
+pub const CLASSES_PER_DECADE: f64 = 12.0;
 
 /// A part that can be left out of trials, in the order of removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OmittedPart {
+    /// The resolution of the intervals' histograms beyond that of a heat map, and all of them except those of the times by
+    /// which the load is judged; their percentiles stay.
+    IntervalDetail,
     /// The histograms of intervals; their percentiles stay.
     IntervalHistograms,
     /// The times of intervals except service and response times; their counts stay.
@@ -22,7 +28,8 @@ pub enum OmittedPart {
 
 impl OmittedPart {
     /// All of them, in order.
-    pub const ALL: [OmittedPart; 5] = [
+    pub const ALL: [OmittedPart; 6] = [
+        OmittedPart::IntervalDetail,
         OmittedPart::IntervalHistograms,
         OmittedPart::IntervalTimes,
         OmittedPart::Samples,
@@ -33,6 +40,9 @@ impl OmittedPart {
     /// A description for people.
     pub fn description(self) -> &'static str {
         match self {
+            OmittedPart::IntervalDetail => {
+                "the full resolution of the histogram of each interval (its percentiles, and 12 classes for each factor of ten, are kept)"
+            }
             OmittedPart::IntervalHistograms => "the histogram of each interval (its percentiles are kept)",
             OmittedPart::IntervalTimes => {
                 "all measured times of intervals, such as first byte and connect time, except service and response times"
@@ -49,8 +59,18 @@ impl OmittedPart {
 
     /// Removes it from a trial.
     pub fn omit_from(self, trial: &mut Trial) {
+        let judged = trial.run.as_ref().map(|run| run.loop_.kind.judged_time());
         let intervals = trial.run.iter_mut().flat_map(|run| &mut run.intervals);
         match self {
+            OmittedPart::IntervalDetail => {
+                for interval in intervals {
+                    for kind in TimeKind::ALL {
+                        let is_judged = Some(kind) == judged;
+                        let times = interval.block.times_mut(kind).iter_mut();
+                        times.for_each(|times| times.histogram = coarse(times, is_judged));
+                    }
+                }
+            }
             OmittedPart::IntervalHistograms => {
                 for interval in intervals {
                     for kind in TimeKind::ALL {
@@ -75,6 +95,12 @@ impl OmittedPart {
             }
         }
     }
+}
+
+/// A histogram in the classes of a heat map, if it is to be kept.
+fn coarse(times: &Times, is_kept: bool) -> String {
+    let decoded = (is_kept && !times.histogram.is_empty()).then(|| times.decode().ok()).flatten();
+    decoded.map_or_else(String::new, |histogram| histogram.in_classes(CLASSES_PER_DECADE).to_base64())
 }
 
 /// A block that keeps only the times by which loads are judged.
@@ -111,6 +137,37 @@ mod tests {
         }
         let block: Block = serde_json::from_value(all).unwrap();
         assert_eq!(block.distributions().count(), known);
+    }
+
+    #[test]
+    fn a_heat_map_is_left_of_the_histograms_of_intervals() {
+        let mut fine = paceline_stats::Histogram::new();
+        (0..5_000u64).for_each(|at| fine.record(1_000_000 + at * at));
+        let times = crate::Times::from_histogram(&fine);
+        let mut run = fixture::run(0);
+        run.intervals.truncate(1);
+        run.intervals[0].block.service_time_ns = Some(times.clone());
+        run.intervals[0].block.connect_time_ns = Some(times.clone());
+        run.loop_.kind = crate::LoopKind::Closed;
+        let mut trial = Trial { run: Some(run), ..trial_for_tests() };
+        OmittedPart::IntervalDetail.omit_from(&mut trial);
+        let block = &trial.run.as_ref().unwrap().intervals[0].block;
+        assert!(block.connect_time_ns.as_ref().unwrap().histogram.is_empty());
+        let kept = block.service_time_ns.as_ref().unwrap();
+        assert_eq!(
+            (kept.p50, kept.p99, kept.max, kept.count),
+            (times.p50, times.p99, times.max, times.count)
+        );
+        assert!(kept.histogram.len() * 2 < times.histogram.len(), "{}", kept.histogram.len());
+        let class = |ns: u64| ((ns as f64).log10() * CLASSES_PER_DECADE).floor() as i64;
+        let counts = |histogram: &paceline_stats::Histogram| {
+            let mut counts = std::collections::BTreeMap::new();
+            histogram
+                .bars()
+                .for_each(|(low, high, n)| *counts.entry(class((low + high) / 2)).or_insert(0) += n);
+            counts
+        };
+        assert_eq!(counts(&kept.decode().unwrap()), counts(&fine));
     }
 
     #[test]

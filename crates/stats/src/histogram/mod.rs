@@ -131,6 +131,21 @@ impl Histogram {
         self.absorb_summary(other.count, other.sum, other.min, other.max);
     }
 
+    /// The same counts with this many classes for each factor of ten, to be stored in less space: all values of a class
+    /// are counted as its lowest one, so the sum and the maximum change.
+    pub fn in_classes(&self, per_decade: f64) -> Self {
+        let mut classes = Self::new();
+        let mut last: Option<(i64, u64)> = None;
+        for (lowest, highest, count) in self.bars() {
+            let middle = lowest + (highest - lowest) / 2;
+            let class = ((middle.max(1) as f64).log10() * per_decade).floor() as i64;
+            let value = last.filter(|(of, _)| *of == class).map_or(middle, |(_, value)| value);
+            classes.record_n(value, count);
+            last = Some((class, value));
+        }
+        classes
+    }
+
     /// Empties the histogram, touching only the cells in use.
     pub fn clear(&mut self) {
         let occupied = self.occupied();

@@ -1,14 +1,14 @@
 //! Times over time as a heat map: how many requests of each second fell into each class of time.
 //!
-//! Built for the page of a run, from the histograms of its seconds; exports do not contain these.
+//! Built for the page of a run, from the histograms of its seconds; exports contain these in the classes used here, unless
+//! they would be too large.
 
 use super::series::judged;
 use paceline_record::Run;
+use paceline_record::slim::CLASSES_PER_DECADE;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Classes of time for each factor of ten.
-const PER_DECADE: f64 = 12.0;
 /// Columns at most; those of a long run are joined.
 const COLUMNS: usize = 400;
 
@@ -72,9 +72,9 @@ impl Heat {
 }
 
 fn class(ns: u64) -> i32 {
-    ((ns.max(1) as f64).log10() * PER_DECADE).floor() as i32
+    ((ns.max(1) as f64).log10() * CLASSES_PER_DECADE).floor() as i32
 }
 
 fn bound(class: i32) -> f64 {
-    10f64.powf(f64::from(class) / PER_DECADE).round()
+    10f64.powf(f64::from(class) / CLASSES_PER_DECADE).round()
 }
