@@ -77,6 +77,9 @@ pub struct Run {
     /// Pauses of the server's garbage collector, if its log was given (`--gc-log`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gc_log: Option<GcLog>,
+    /// The generator's process at the same times; its CPU time includes spinning.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub generator_samples: Vec<ServerSample>,
     /// Where the CPU time of the server went, if requested (`--profile`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub profile: Option<Profile>,

@@ -5,7 +5,7 @@
 //! the judge crate.
 
 use crate::blocks::{self, block};
-use crate::follow::{Follower, PhaseCallback, RowSettings, Sink};
+use crate::follow::{Follower, PhaseCallback, RowSettings, RunSamples, Sink};
 use crate::free_resources::free_resources;
 use crate::health::{Health, rss_bytes_peak};
 use crate::segments::{arrival_check, by_segment, load_of};
@@ -59,7 +59,7 @@ impl Prepared {
         let outcome = outcome.map_err(RunError::Engine)?;
         let (start, window) = (outcome.spans.start, phases(&outcome.spans).window);
         let metrics = metrics.map(|metrics| metrics.finish(start, window)).unwrap_or_default();
-        let sampled = SampledServer { samples, metrics };
+        let sampled = Sampled { samples, metrics };
         Ok((record(&self, argv, outcome, health, sampled, started_at), unwritten))
     }
 
@@ -79,14 +79,14 @@ impl Prepared {
         let outcome =
             paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
         let noted = outcome.noted_sends.clone();
-        Ok((record(&self, argv, outcome, health, SampledServer::default(), started_at), noted))
+        Ok((record(&self, argv, outcome, health, Sampled::default(), started_at), noted))
     }
 }
 
-/// What was read of the server during a run.
+/// What was read of the server and the generator during a run.
 #[derive(Default)]
-struct SampledServer {
-    samples: Vec<record::ServerSample>,
+struct Sampled {
+    samples: RunSamples,
     metrics: ReadMetrics,
 }
 
@@ -96,7 +96,7 @@ fn record(
     argv: Vec<String>,
     outcome: RunOutcome,
     health: Health,
-    sampled: SampledServer,
+    sampled: Sampled,
     started_at: String,
 ) -> Run {
     let settings = &prepared.settings;
@@ -138,9 +138,10 @@ fn record(
         kernel: health.kernel(),
         server: health.server(window_s, sent_in_window(&outcome)),
         behind_server: health.behind_server(window_s, sent_in_window(&outcome)),
-        server_samples: sampled.samples,
+        server_samples: sampled.samples.server,
         server_metrics: sampled.metrics.server_metrics,
         gc_log: sampled.metrics.gc_log,
+        generator_samples: sampled.samples.generator,
         intervals: intervals(job, &outcome),
         expect_continue: expect_continue(job, &outcome),
         carried_over: Some(carried_over(&outcome)),

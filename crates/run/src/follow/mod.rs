@@ -1,13 +1,13 @@
 //! Follows a run in progress: adds up what the workers report for each second and passes it to [`Sink`]s, and samples the
-//! server.
+//! server and the generator.
 //!
 //! Workers report a second when it is over ([`paceline_engine::Observer::second`]). A separate thread of the lowest
 //! priority adds the reports up, so that it takes no time from the workers. The record does not use these sums: it is
-//! made from the engine's result, and has the samples of the server.
+//! made from the engine's result, and has the samples.
 
 mod gather;
 mod row;
-mod server_series;
+mod usage_series;
 
 pub use row::{RowSettings, Rows, RunProgress, times};
 
@@ -16,13 +16,13 @@ use crate::{Health, RunError};
 use gather::PendingSeconds;
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::{Clock as _, Nanos, Observer, Phase, StopFlag, WorkerSecond};
-use paceline_host::process;
+use paceline_host::{WatchedProcesses, process, system};
 use paceline_record::ServerSample;
-use server_series::ServerSeries;
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use usage_series::UsageSeries;
 
 /// Interval at which sinks update their progress display.
 const TICK: Duration = Duration::from_millis(200);
@@ -53,8 +53,17 @@ enum FollowMessage {
     Second(WorkerSecond),
 }
 
-/// What remains when the run is over: the sinks' write errors, and the samples of the server.
-type FollowResult = (Vec<io::Error>, Vec<ServerSample>);
+/// Samples of a run that was followed, once a second.
+#[derive(Debug, Default)]
+pub(crate) struct RunSamples {
+    /// Of the server, if its processes are known.
+    pub server: Vec<ServerSample>,
+    /// Of this process.
+    pub generator: Vec<ServerSample>,
+}
+
+/// What remains when the run is over: the sinks' write errors, and the samples.
+type FollowResult = (Vec<io::Error>, RunSamples);
 
 /// Observes a run: for the generator's health, and for the sinks.
 pub(crate) struct Follower {
@@ -74,14 +83,17 @@ impl Follower {
         metrics: Option<LatestMetrics>,
         stop: &'static StopFlag,
     ) -> Result<Self, RunError> {
-        let server = health.watched_server().map(|server| ServerSeries::begin(server, KernelClock.now()));
+        let server = health.watched_server().map(|server| UsageSeries::begin(server, KernelClock.now()));
         let has_sinks = !sinks.is_empty();
         if !has_sinks && server.is_none() {
             return Ok(Self { health, on_phase: None, has_sinks, messages: None, thread: None });
         }
         let (messages, received) = mpsc::channel();
         let rows = Rows::new(plan, stop);
-        let follow = move || FollowThread { rows, sinks, server, metrics }.until_the_end(&received);
+        let own = WatchedProcesses::new(vec![std::process::id() as system::Pid]);
+        let generator = UsageSeries::begin(own, KernelClock.now());
+        let follow =
+            move || FollowThread { rows, sinks, server, generator, metrics }.until_the_end(&received);
         match thread::Builder::new().name("follow".to_owned()).spawn(follow) {
             Ok(thread) => {
                 Ok(Self { health, on_phase: None, has_sinks, messages: Some(messages), thread: Some(thread) })
@@ -105,7 +117,8 @@ impl Follower {
     pub(crate) fn end(mut self) -> (Health, FollowResult) {
         drop(self.messages.take());
         let lost = |_| {
-            (vec![io::Error::other("the thread that writes a line for each second panicked")], Vec::new())
+            let panicked = io::Error::other("the thread that writes a line for each second panicked");
+            (vec![panicked], RunSamples::default())
         };
         let result = self.thread.map(|thread| thread.join().unwrap_or_else(lost));
         (self.health, result.unwrap_or_default())
@@ -145,7 +158,8 @@ impl Observer for Follower {
 struct FollowThread {
     rows: Rows,
     sinks: Vec<Box<dyn Sink>>,
-    server: Option<ServerSeries>,
+    server: Option<UsageSeries>,
+    generator: UsageSeries,
     metrics: Option<LatestMetrics>,
 }
 
@@ -167,30 +181,36 @@ impl FollowThread {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             // Before the rows of the second that has just ended.
-            self.server.iter_mut().for_each(|server| server.sample_if_due(KernelClock.now()));
+            self.series().for_each(|series| series.sample_if_due(KernelClock.now()));
             self.hand_over(gather.whole());
             let rows = &self.rows;
             self.sinks.iter_mut().filter(|sink| sink.wants_ticks()).for_each(|sink| sink.tick(rows));
         }
         self.hand_over(gather.rest());
         let errors = self.sinks.into_iter().flat_map(Sink::end).collect();
-        (errors, self.server.map_or_else(Vec::new, ServerSeries::into_samples))
+        let server = self.server.map_or_else(Vec::new, UsageSeries::into_samples);
+        (errors, RunSamples { server, generator: self.generator.into_samples() })
+    }
+
+    fn series(&mut self) -> impl Iterator<Item = &mut UsageSeries> {
+        self.server.iter_mut().chain([&mut self.generator])
     }
 
     /// How long to wait for the next message; `None` if there is no limit.
     fn wait(&self, ticks: bool) -> Option<Duration> {
-        let due = self.server.as_ref().map(ServerSeries::due).filter(|due| *due != Nanos::NEVER);
+        // The server's samples are due at the same times.
+        let due = Some(self.generator.due()).filter(|due| *due != Nanos::NEVER);
         let until_due = due.map(|due| Duration::from(due.since(KernelClock.now())));
         ticks.then_some(TICK).into_iter().chain(until_due).min()
     }
 
     fn phase(&mut self, phase: Phase, at: Nanos) {
         self.rows.phase(phase, at);
-        match (&mut self.server, phase) {
-            (Some(server), Phase::Connect) => server.started(at),
-            (Some(server), Phase::Warmup) => server.warmed_from(at),
-            _ => {}
-        }
+        self.series().for_each(|series| match phase {
+            Phase::Connect => series.started(at),
+            Phase::Warmup => series.warmed_from(at),
+            Phase::Window | Phase::Drain | Phase::End => {}
+        });
     }
 
     fn hand_over(&mut self, seconds: Vec<WorkerSecond>) {

@@ -1,4 +1,4 @@
-//! The server once a second: for the rows of the seconds, and for the record.
+//! The server, or the generator, once a second: for the rows of the seconds, and for the record.
 //!
 //! The thread in `mod.rs` reads it when the warm-up begins and at every whole second after that, which is when the
 //! seconds of the workers end. The record keeps a bounded number of samples, at longer intervals in a long run.
@@ -15,9 +15,9 @@ const NEAR: Nanos = Nanos(500_000_000);
 /// Samples that are kept for rows that are still to come.
 const RECENT: usize = 120;
 
-/// The samples of a server, and when the next one is due.
+/// The samples of processes, and when the next one is due.
 #[derive(Debug)]
-pub(crate) struct ServerSeries {
+pub(crate) struct UsageSeries {
     processes: WatchedProcesses,
     /// The start of the run.
     start: Nanos,
@@ -29,7 +29,7 @@ pub(crate) struct ServerSeries {
     kept: EvenSamples<ServerSample>,
 }
 
-impl ServerSeries {
+impl UsageSeries {
     /// Takes the first sample, before the first connection.
     pub(crate) fn begin(processes: WatchedProcesses, now: Nanos) -> Self {
         let mut series = Self {
@@ -120,8 +120,8 @@ mod tests {
     }
 
     /// A series of this process, without samples.
-    fn series() -> ServerSeries {
-        let mut series = ServerSeries::begin(WatchedProcesses::new(Vec::new()), at_s(0));
+    fn series() -> UsageSeries {
+        let mut series = UsageSeries::begin(WatchedProcesses::new(Vec::new()), at_s(0));
         series.started(at_s(100));
         series
     }
