@@ -5,6 +5,7 @@
 //! until the interval is narrow enough. It finds the rate at which half of such windows pass. The rate that meets the
 //! objective over a long time is lower: one long window at the interval's lower end confirms it.
 
+use crate::conditions::Conditions;
 use crate::limit::limit_of;
 use crate::load::{
     LoadError, LoadRequest, LoadResult, LoadRunner, Range, RateUnit, RequestSummary, TimeSummary,
@@ -163,6 +164,15 @@ pub struct CurvePoint {
 pub struct Capacity {
     /// The version of these keys.
     pub schema: u32,
+    /// What was measured: a URL, or the id of a server; the caller sets it, and `argv`.
+    #[serde(default)]
+    pub target: String,
+    /// The command line that found it, with secrets replaced.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub argv: Vec<String>,
+    /// The load, the machine and the time of the first run.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub conditions: Option<Box<Conditions>>,
     /// The objective.
     pub objective: Objective,
     /// Length of the windows, in seconds: the half-pass rate depends on it.
@@ -463,6 +473,9 @@ impl Search {
         let has_interval = is_known && stalls.is_none();
         Capacity {
             schema: SCHEMA,
+            target: String::new(),
+            argv: Vec::new(),
+            conditions: closed.conditions.clone(),
             objective: plan.objective.clone(),
             window_s: window.as_secs_f64(),
             unit: closed.unit(),

@@ -107,6 +107,9 @@ pub struct ComparePlan {
 pub struct PairedComparison {
     /// The version of these keys.
     pub schema: u32,
+    /// The command line that made it, with secrets replaced; the caller sets it.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub argv: Vec<String>,
     /// The metric that decides.
     pub primary: ComparedMetric,
     /// A smaller difference does not matter.
@@ -137,6 +140,7 @@ impl PairedComparison {
     ) -> Self {
         Self {
             schema: SCHEMA,
+            argv: Vec::new(),
             primary,
             margin,
             is_interleaved: false,
@@ -313,6 +317,7 @@ fn assemble(
     let failures = FailureComparison::from_outcomes(&samples[0].outcomes, &samples[1].outcomes);
     PairedComparison {
         schema: SCHEMA,
+        argv: Vec::new(),
         primary,
         margin,
         is_interleaved,

@@ -4,8 +4,7 @@
 use crate::compare::{PairedComparison, SampleSet};
 use crate::compare_text::{compared_cells, failure_cells, footnote, sentence};
 use crate::metric_comparison::{Direction, MetricComparison};
-use paceline_escape::{HtmlText, html};
-use serde_json::Value;
+use paceline_escape::{HtmlText, html, shell_line};
 
 /// The comparison as a self-contained HTML page.
 pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
@@ -23,7 +22,7 @@ pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
          <th scope=\"col\">second / first, 95 % interval</th><th scope=\"col\">{0}</th><th scope=\"col\">{1}</th></tr>\n\
          {6}</table></div>\n\
          <p>Dot: second / first. Line: its 95 % interval. Vertical line: equal. Band: differences below {7:.0} %. The \
-         scale is logarithmic; ratios beyond {5} are at its edge.</p>\n<p>{8}</p>\n{9}</main>\n</body>\n</html>\n",
+         scale is logarithmic; ratios beyond {5} are at its edge.</p>\n<p>{8}</p>\n{9}{10}</main>\n</body>\n</html>\n",
         first,
         second,
         HtmlText::literal(STYLE),
@@ -33,29 +32,23 @@ pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
         rows,
         comparison.margin * 100.0,
         footnote(comparison),
-        comparison.samples.iter().map(measured).collect::<HtmlText>()
+        comparison.samples.iter().map(measured).collect::<HtmlText>(),
+        command(&comparison.argv)
     )
 }
 
-/// When and on which machine a side was measured, and with which Paceline; nothing if that is not known.
+/// The command that made it; nothing if that is not known.
+fn command(argv: &[String]) -> HtmlText {
+    if argv.is_empty() {
+        return HtmlText::default();
+    }
+    html!("<p>Command: <code>{}</code></p>\n", shell_line(argv))
+}
+
+/// When and on which machine a side was measured; nothing if that is not known.
 fn measured(side: &SampleSet) -> HtmlText {
     let Some(conditions) = &side.conditions else { return HtmlText::default() };
-    let fact = |key: &str| {
-        conditions.machine.get(key).map(|value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
-    };
-    let (model, cores) = (fact("cpu_model").unwrap_or_default(), fact("cores").unwrap_or_default());
-    html!(
-        "<p>{}: measured {} on {}, {} cores, Linux {}, with Paceline {}.</p>\n",
-        side.name,
-        conditions.measured_at,
-        if model.is_empty() { "an unknown processor".to_owned() } else { model },
-        cores,
-        fact("kernel").unwrap_or_default(),
-        conditions.paceline
-    )
+    html!("<p>{}: {}.</p>\n", side.name, conditions.measured())
 }
 
 fn failure_row(comparison: &PairedComparison) -> HtmlText {

@@ -64,6 +64,23 @@ impl Conditions {
         }
     }
 
+    /// When and on which machine it was measured, and with which Paceline, in words.
+    pub fn measured(&self) -> String {
+        let fact = |key: &str| match self.machine.get(key) {
+            Some(Value::String(text)) => text.clone(),
+            other => other.map(Value::to_string).unwrap_or_default(),
+        };
+        let model = Some(fact("cpu_model")).filter(|model| !model.is_empty());
+        format!(
+            "measured {} on {}, {} cores, {}, with Paceline {}",
+            self.measured_at,
+            model.as_deref().unwrap_or("an unknown processor"),
+            fact("cores"),
+            fact("kernel"),
+            self.paceline
+        )
+    }
+
     /// What differs in the load.
     pub fn load_differences(&self, other: &Self) -> Vec<Difference> {
         differences(&self.load, &other.load)

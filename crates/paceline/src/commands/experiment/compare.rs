@@ -7,7 +7,7 @@ use super::capacity::percent;
 use super::child::LoadFlags;
 use super::output::{ResultFlags, ResultFormats};
 use super::profiles::{ProfileSource, draw_difference};
-use super::{ExperimentContext, ExperimentTarget, OpenTarget, complaint, status_of};
+use super::{ExperimentContext, ExperimentTarget, OpenTarget, complaint, own_argv, status_of};
 use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::{Printable, TerminalText, markdown};
@@ -233,7 +233,7 @@ pub(super) fn compare(
     load: LoadFlags,
 ) -> anyhow::Result<PairedComparison> {
     how.profile.as_deref().map_or(Ok(()), crate::file::check_writable)?;
-    let comparison = compare_sides(sides, how, load.clone())?;
+    let comparison = PairedComparison { argv: own_argv(), ..compare_sides(sides, how, load.clone())? };
     if let Some(picture) = &how.profile {
         let source = |side| match is_file(side) {
             true => ProfileSource::Record(side),
