@@ -3,6 +3,8 @@
 //! Every event is kept, up to a limit, so that a page that is opened late or reloaded shows all events so far.
 
 use crate::content::page_json;
+use paceline_record::Second;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::broadcast;
@@ -21,6 +23,17 @@ pub struct LiveEvent {
     pub kind: &'static str,
     /// What is to be known about it.
     pub json: Arc<str>,
+}
+
+/// A second of a run in progress.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LiveSecond {
+    /// What was measured in it.
+    #[serde(flatten)]
+    pub second: Second,
+    /// Time until the window ends, in seconds, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_s: Option<f64>,
 }
 
 /// A run or round that may be in progress.

@@ -128,7 +128,9 @@ pub struct ServerEntry {
 
 impl From<&Server> for ServerEntry {
     fn from(server: &Server) -> Self {
-        let Server { id, name, language, framework, engine, kind, tags, versions, .. } = server.clone();
+        let Server { id, copy_of, name, language, framework, engine, kind, tags, versions, .. } =
+            server.clone();
+        let name = if copy_of.is_some() { format!("{name}, copy") } else { name };
         Self { id, name, language, framework, engine, kind, tags, versions, sources: Vec::new() }
     }
 }

@@ -63,6 +63,8 @@ pub struct Measured {
     pub seconds: Vec<Stretch>,
     /// The series that the server published and that changed.
     pub metric_lines: Vec<MetricLine>,
+    /// CPU and memory of the generator over time; its CPU time includes spinning.
+    pub generator_points: Vec<UsagePoint>,
     /// Times over time, where the record has the histograms of its seconds.
     pub heat: Option<Heat>,
     /// For each gate, the figure by which it was judged, and why it did not pass.
@@ -146,6 +148,7 @@ impl Measured {
             times: distributions(&run.total),
             seconds: series::seconds(run),
             metric_lines: series::metric_lines(run),
+            generator_points: series::usage(&run.generator_samples),
             heat: Heat::from_run(run),
             gate_words: run.gates.iter().map(paceline_report::gate_words).collect(),
             text: run_text(run, AS_TEXT).to_string(),
@@ -157,7 +160,13 @@ impl Measured {
 /// The record without the parts that pages show in another form: intervals, histograms, and the job, which is in the
 /// command.
 fn shown(run: &Run) -> Run {
-    let mut shown = Run { intervals: Vec::new(), server_samples: Vec::new(), job: None, ..run.clone() };
+    let mut shown = Run {
+        intervals: Vec::new(),
+        server_samples: Vec::new(),
+        generator_samples: Vec::new(),
+        job: None,
+        ..run.clone()
+    };
     if let Some(profile) = &mut shown.profile {
         let least = (profile.samples as f64 * MIN_CALL_SHARE).ceil() as u64;
         profile.calls.retain(|call| call.samples >= least);

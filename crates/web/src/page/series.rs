@@ -38,6 +38,9 @@ pub struct Stretch {
     /// The highest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
+    /// 99 % of the requests were sent at most this late by the generator, in nanoseconds; open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag_p99: Option<u64>,
 }
 
 /// What the server's processes used between two samples.
@@ -115,6 +118,7 @@ fn second(run: &Run, start: u64, end: u64, intervals: &[&Interval]) -> Stretch {
         _ => Phase::Warmup,
     };
     let times = times(run.loop_.kind, intervals);
+    let lags = intervals.iter().filter_map(|interval| interval.block.generator_lag_ns.as_ref());
     Stretch {
         start_s: start as f64 / 1e9,
         length_s,
@@ -125,6 +129,7 @@ fn second(run: &Run, start: u64, end: u64, intervals: &[&Interval]) -> Stretch {
         p90: times.map(|times| times.p90),
         p99: times.map(|times| times.p99),
         max: times.map(|times| times.max),
+        lag_p99: lags.map(|times| times.p99).max(),
     }
 }
 
@@ -173,6 +178,7 @@ fn joined(seconds: Vec<Stretch>) -> Vec<Stretch> {
         joined.p90 = group.iter().filter_map(|second| second.p90).max();
         joined.p99 = group.iter().filter_map(|second| second.p99).max();
         joined.max = group.iter().filter_map(|second| second.max).max();
+        joined.lag_p99 = group.iter().filter_map(|second| second.lag_p99).max();
         Some(joined)
     };
     seconds.chunks(each).filter_map(join).collect()
@@ -265,6 +271,7 @@ mod tests {
             p90: None,
             p99: None,
             max: None,
+            lag_p99: None,
         };
         let joined = joined((0..2_500).map(second).collect());
         assert_eq!(joined.len(), 834);

@@ -141,7 +141,7 @@ fn begin_view(round: &Round, place: &Path) -> anyhow::Result<LiveServer> {
 
 fn watched(view: &LiveServer, round: &Round, store: &Store) -> anyhow::Result<TrialFeed> {
     let (kept, _) = store.tally(&round.id).map_err(store_location::complain)?;
-    Ok(TrialFeed { live: view.live(), kept: kept as u32, planned: round.planned })
+    Ok(TrialFeed::begin(view.live(), kept as u32, round.planned))
 }
 
 /// Where its metrics go, with the trials of earlier sittings.

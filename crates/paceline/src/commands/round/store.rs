@@ -10,6 +10,7 @@ use paceline_report::RoundMetrics;
 use paceline_store::Store;
 use paceline_web::LiveFeed;
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 /// The trials of one round, in the store.
 pub struct RoundTrialStore<'a> {
@@ -22,11 +23,28 @@ pub struct RoundTrialStore<'a> {
 /// A live view that receives each trial.
 pub struct TrialFeed {
     /// Where events go.
-    pub live: LiveFeed,
+    live: LiveFeed,
     /// Trials that were kept before this sitting.
-    pub kept: u32,
+    before: u32,
+    /// Trials that are kept now.
+    kept: u32,
     /// Trials of the whole round.
-    pub planned: u32,
+    planned: u32,
+    /// When this sitting began.
+    begun: Instant,
+}
+
+impl TrialFeed {
+    /// A feed of a sitting that begins now, of a round with this many planned trials, of which some are kept already.
+    pub fn begin(live: LiveFeed, kept: u32, planned: u32) -> Self {
+        Self { live, before: kept, kept, planned, begun: Instant::now() }
+    }
+
+    /// The time for the remaining trials, at the pace of this sitting.
+    fn left(&self) -> Duration {
+        let done = self.kept.saturating_sub(self.before).max(1);
+        self.begun.elapsed() / done * self.planned.saturating_sub(self.kept)
+    }
 }
 
 impl<'a> RoundTrialStore<'a> {
@@ -57,6 +75,7 @@ impl TrialStore for RoundTrialStore<'_> {
                 "usable": trial.is_usable(),
                 "done": watched.kept,
                 "planned": watched.planned.max(watched.kept),
+                "left_s": watched.left().as_secs_f64(),
             });
             watched.live.publish("changed", &trial);
         }
