@@ -1,10 +1,11 @@
-//! Finds exported rounds (`paceline report --export DIR`) and single runs in untrusted files.
+//! Finds exported rounds (`paceline report --export DIR`) and single results in untrusted files.
 //!
 //! `paceline_files` and `paceline_store::archive` limit reading: bytes of a document, bytes after decompression.
 
-use crate::WebError;
+use crate::{Library, WebError};
+use paceline_experiment::Capacity;
 use paceline_files::{MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, read_text};
-use paceline_record::{Round, Run, read_round, read_run};
+use paceline_record::{Round, read_round, read_run};
 use paceline_store::archive::ROUND;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,12 +52,17 @@ pub fn round(folder: &Path) -> Result<Round, WebError> {
     read_round(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })
 }
 
-/// A single run, as `paceline run --format json -o FILE` writes it.
+/// The result in a file: a run, as `paceline run -o FILE.json` writes it, or a capacity, as `paceline capacity` does.
 ///
 /// # Errors
-/// [`WebError`] when it is missing, too large or no run.
-pub fn run(path: &Path) -> Result<Run, WebError> {
+/// [`WebError`] when it is missing, too large or neither.
+pub fn result(path: &Path) -> Result<Library, WebError> {
     let text = read_text(path, MAX_OUTPUT_BYTES)
         .map_err(|source| WebError::Read { path: path.to_owned(), source })?;
-    read_run(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })
+    if let Ok(capacity) = serde_json::from_str::<Capacity>(&text) {
+        return Ok(Library::of_capacity(capacity));
+    }
+    let run =
+        read_run(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })?;
+    Ok(Library::of_run(run))
 }

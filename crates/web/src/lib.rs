@@ -22,7 +22,7 @@ mod site;
 pub use error::WebError;
 pub use guard::Access;
 pub use library::{Library, ReadRound};
-pub use live::LiveFeed;
+pub use live::{LiveFeed, LiveSecond};
 pub use page::Records;
 pub use server::{ShownLibrary, WebServer};
 pub use single_file::{SingleFilePages, single_file};

@@ -10,6 +10,7 @@ use crate::page::{
     AnswerSearch, ComparedRound, IndexPage, MAX_TRIALS, OverallPage, Records, RoundEntry, RoundPage,
     ThenPage, ThenRound, TimelinePage, TimelineRound, rounds_to_read,
 };
+use paceline_experiment::Capacity;
 use paceline_record::slim::OmittedPart;
 use paceline_record::{Round, Run, Trial, map_parallel};
 use paceline_report::Report;
@@ -52,6 +53,7 @@ enum LibrarySource {
     Store(Box<Store>),
     Folders { root: PathBuf, rounds: Vec<(PathBuf, Round)>, unreadable: Vec<String> },
     Run(Box<Run>),
+    Capacity(Box<Capacity>),
     Nothing,
 }
 
@@ -169,6 +171,11 @@ impl Library {
         Self::new(LibrarySource::Run(Box::new(run)))
     }
 
+    /// One capacity.
+    pub fn of_capacity(capacity: Capacity) -> Self {
+        Self::new(LibrarySource::Capacity(Box::new(capacity)))
+    }
+
     fn new(origin: LibrarySource) -> Self {
         Self {
             origin,
@@ -185,6 +192,7 @@ impl Library {
             LibrarySource::Store(store) => store.path().display().to_string(),
             LibrarySource::Folders { root, .. } => root.display().to_string(),
             LibrarySource::Run(run) => run.target.url.clone(),
+            LibrarySource::Capacity(capacity) => capacity.target.clone(),
             LibrarySource::Nothing => String::new(),
         }
     }
@@ -211,7 +219,8 @@ impl Library {
             LibrarySource::Folders { rounds, unreadable, .. } => {
                 of(rounds.iter().map(|(_, round)| (round.clone(), None)).collect(), unreadable.clone())
             }
-            LibrarySource::Run(run) => IndexPage { run: Some(run.id.clone()), ..of(Vec::new(), Vec::new()) },
+            LibrarySource::Run(_) => IndexPage { only: Some("/run"), ..of(Vec::new(), Vec::new()) },
+            LibrarySource::Capacity(_) => IndexPage { only: Some("/capacity"), ..of(Vec::new(), Vec::new()) },
             LibrarySource::Nothing => of(Vec::new(), Vec::new()),
         })
     }
@@ -305,7 +314,21 @@ impl Library {
     pub fn run(&self) -> Option<&Run> {
         match &self.origin {
             LibrarySource::Run(run) => Some(run),
-            LibrarySource::Store(_) | LibrarySource::Folders { .. } | LibrarySource::Nothing => None,
+            LibrarySource::Store(_)
+            | LibrarySource::Folders { .. }
+            | LibrarySource::Capacity(_)
+            | LibrarySource::Nothing => None,
+        }
+    }
+
+    /// The single capacity, where there is nothing else.
+    pub fn capacity(&self) -> Option<&Capacity> {
+        match &self.origin {
+            LibrarySource::Capacity(capacity) => Some(capacity),
+            LibrarySource::Store(_)
+            | LibrarySource::Folders { .. }
+            | LibrarySource::Run(_)
+            | LibrarySource::Nothing => None,
         }
     }
 
@@ -354,7 +377,7 @@ impl Library {
                 let (round, trials) = archive::read(folder)?;
                 Ok(ReadRound::new(Records { round, trials, unreadable: Vec::new() }))
             }
-            LibrarySource::Run(_) | LibrarySource::Nothing => Err(not_found()),
+            LibrarySource::Run(_) | LibrarySource::Capacity(_) | LibrarySource::Nothing => Err(not_found()),
         }
     }
 
@@ -372,7 +395,7 @@ impl Library {
                 let read = self.round(round)?;
                 read.records.trials.iter().find(|trial| trial.id == id).cloned().ok_or_else(not_found)
             }
-            LibrarySource::Run(_) | LibrarySource::Nothing => Err(not_found()),
+            LibrarySource::Run(_) | LibrarySource::Capacity(_) | LibrarySource::Nothing => Err(not_found()),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::connections::Connections;
 use crate::content::{ResponseContent, page_json, typed};
 use crate::guard::{Access, protect};
 use crate::live::LiveFeed;
-use crate::page::{ComparePage, RunPage};
+use crate::page::{CapacityPage, ComparePage, RunPage};
 use crate::{Library, WebError, download};
 use axum::Router;
 use axum::body::Body;
@@ -215,6 +215,7 @@ fn router(state: AppState) -> Router {
         .route("/api/rounds/{round}/runs/{trial}/{file}", get(download_of_round))
         .route("/api/run", get(single_run))
         .route("/api/run/{file}", get(download_of_run))
+        .route("/api/capacity", get(capacity))
         .route("/api/compare", get(compare))
         .route("/api/then", get(then))
         .route("/api/live", get(live))
@@ -340,6 +341,11 @@ async fn overall(
 async fn single_run(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
     let missing = || WebError::NotFound { kind: "run", id: String::new() };
     page(&state, &headers, move |library| library.run().map(RunPage::of_run).ok_or_else(missing)).await
+}
+
+async fn capacity(State(state): State<AppState>, headers: HeaderMap) -> Response<Body> {
+    let missing = || WebError::NotFound { kind: "capacity", id: String::new() };
+    page(&state, &headers, move |library| library.capacity().map(CapacityPage::new).ok_or_else(missing)).await
 }
 
 /// The two rounds to compare, and one server of each where they are named.

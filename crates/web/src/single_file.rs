@@ -5,14 +5,14 @@
 use crate::WebError;
 use crate::assets::{PLOT, SCRIPT, STYLE};
 use crate::content::page_json;
-use crate::page::{ComparePage, ComparedRound, IndexPage, Records, RoundPage, RunPage};
+use crate::page::{CapacityPage, ComparePage, ComparedRound, IndexPage, Records, RoundPage, RunPage};
 use crate::site::PageSink;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use paceline_escape::{HtmlText, Printable};
-use paceline_experiment::RoundComparison;
+use paceline_experiment::{Capacity, RoundComparison};
 use paceline_record::Run;
 use paceline_report::Report;
 use serde::Serialize;
@@ -54,6 +54,17 @@ impl SingleFilePages {
         let mut contents = Self { start: "/run".to_owned(), ..Self::default() };
         contents.put("/api/index".to_owned(), &IndexPage::of_file(Vec::new()))?;
         contents.put("/api/run".to_owned(), &RunPage::of_run(run))?;
+        Ok(contents)
+    }
+
+    /// The result of a capacity search.
+    ///
+    /// # Errors
+    /// [`WebError::Json`] when a page cannot be written.
+    pub fn of_capacity(capacity: &Capacity) -> Result<Self, WebError> {
+        let mut contents = Self { start: "/capacity".to_owned(), ..Self::default() };
+        contents.put("/api/index".to_owned(), &IndexPage::of_file(Vec::new()))?;
+        contents.put("/api/capacity".to_owned(), &CapacityPage::new(capacity))?;
         Ok(contents)
     }
 

@@ -7,7 +7,7 @@
 use crate::assets::{self, ASSETS};
 use crate::content::page_json;
 use crate::guard::CONTENT_SECURITY_POLICY;
-use crate::page::{ComparePage, IndexPage, OverallPage, RoundEntry, RoundPage, RunPage};
+use crate::page::{CapacityPage, ComparePage, IndexPage, OverallPage, RoundEntry, RoundPage, RunPage};
 use crate::{Library, WebError};
 use paceline_report::Report;
 use serde::Serialize;
@@ -103,6 +103,9 @@ pub fn write_site(
     if let Some(run) = library.run() {
         pages.put("/api/run".to_owned(), &RunPage::of_run(run))?;
         contents.runs += 1;
+    }
+    if let Some(capacity) = library.capacity() {
+        pages.put("/api/capacity".to_owned(), &CapacityPage::new(capacity))?;
     }
     put_comparisons(library, &rounds, &mut pages)?;
     let timelines = library.timelines()?;

@@ -8,7 +8,7 @@ use crate::store_location::{StoreArguments, complain as complain_of_store, state
 use paceline_record::Run;
 use paceline_run::{Rows, Sink};
 use paceline_store::{Store, StoreError};
-use paceline_web::{Library, LiveFeed, ShownLibrary, WebError, WebServer, export};
+use paceline_web::{Library, LiveFeed, LiveSecond, ShownLibrary, WebError, WebServer, export};
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ Examples:
   paceline view                         the stored rounds, or `history` if none
   paceline view history                 the rounds stored with the project
   paceline view run.json                a run written by `paceline run -o run.json`
+  paceline view capacity.json           a result of `paceline capacity`
   paceline view --listen 10.0.0.5:8080  for other machines: open the printed URL";
 
 /// The folder of exported rounds in a project.
@@ -44,7 +45,7 @@ pub struct Arguments {
 /// The results that pages are made of.
 #[derive(clap::Args)]
 pub struct Source {
-    /// An exported round, a folder with several, or a run's JSON [default: the store]
+    /// An exported round, a folder with several, or the JSON of a run or a capacity [default: the store]
     path: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArguments,
@@ -73,9 +74,7 @@ impl Source {
     /// Opens them.
     pub fn library(&self) -> anyhow::Result<Library> {
         match &self.path {
-            Some(path) if path.exists() && !path.is_dir() => {
-                export::run(path).map(Library::of_run).map_err(complain)
-            }
+            Some(path) if path.exists() && !path.is_dir() => export::result(path).map_err(complain),
             Some(path) => Library::of_folder(path).map_err(complain),
             None => self.kept(),
         }
@@ -172,8 +171,9 @@ impl LiveServer {
 pub struct Seconds(pub LiveFeed);
 
 impl Sink for Seconds {
-    fn second(&mut self, row: &paceline_record::Second, _: &paceline_engine::WorkerSecond, _: &Rows) {
-        self.0.publish("second", row);
+    fn second(&mut self, row: &paceline_record::Second, _: &paceline_engine::WorkerSecond, rows: &Rows) {
+        let left_s = rows.progress().left.map(|left| left.as_secs_f64());
+        self.0.publish("second", &LiveSecond { second: row.clone(), left_s });
     }
 
     fn end(self: Box<Self>) -> Vec<std::io::Error> {

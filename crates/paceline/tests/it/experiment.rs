@@ -118,12 +118,16 @@ fn a_capacity_search_keeps_every_record() {
     let short =
         ["--window", "200ms", "--warmup", "50ms", "--warm-limit", "0s", "--confirm", "0s", "--no-curve"];
     let arguments = ["capacity", &url, "--slo", "response.mean<10s,errors<50%", "--windows", "2", "-c", "4"];
-    let rest = ["--records", "kept", "-o", "found.json"];
+    let rest = ["--records", "kept", "-o", "found.json", "-o", "found.html", "--", "-H", "Cookie: a"];
     let output = paceline(folder.path(), &[&arguments[..], &short, &rest].concat());
     assert!(text(&output.stdout).starts_with("capacity"), "{output:?}");
     let found = std::fs::read(folder.path().join("found.json")).unwrap();
     let capacity: Value =
         serde_json::from_slice(&found).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!(capacity["target"], url);
+    assert_eq!(capacity["argv"].as_array().unwrap().last().unwrap(), "Cookie: ***");
+    let page = std::fs::read_to_string(folder.path().join("found.html")).unwrap();
+    assert!(page.contains("<title>Capacity of http://"), "{page:.500}");
     let windows = capacity["windows"].as_array().unwrap();
     assert!(!windows.is_empty() && capacity["closed_loop_per_s"].as_f64().unwrap() > 0.0, "{capacity}");
     for window in windows {

@@ -15,9 +15,9 @@ pub struct IndexPage {
     pub place: String,
     /// The rounds.
     pub rounds: Vec<RoundEntry>,
-    /// The id of the single run, where there is nothing else.
+    /// The address of the single run or capacity, where there is nothing else: `/run`, `/capacity`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
+    pub only: Option<&'static str>,
     /// What could not be read.
     pub unreadable: Vec<String>,
 }
@@ -60,7 +60,7 @@ impl IndexPage {
             version: env!("CARGO_PKG_VERSION"),
             place,
             rounds: rounds.into_iter().map(|(round, kept)| RoundEntry::from_round(round, kept)).collect(),
-            run: None,
+            only: None,
             unreadable,
         }
     }

@@ -3,6 +3,7 @@
 //! Pure functions of records. The types of the browser (`ui/src/wire.ts`) are generated from these.
 
 mod answers;
+mod capacity;
 mod compare;
 mod explanation;
 mod heat;
@@ -20,6 +21,7 @@ pub use answers::{
     Answer, AnswerDecision, AnswerRow, AnswerSearch, AnswersPage, MAX_TRIALS, PlanHistory, PlanPoint,
     rounds_to_read,
 };
+pub use capacity::CapacityPage;
 pub use compare::{ComparePage, CompareRow, ComparedRound, Finding, JointRow, PairValue, Ratio, Side};
 pub use explanation::Explanation;
 pub use heat::{Column, Heat};

@@ -5,8 +5,10 @@
 use crate::root;
 use flate2::read::GzDecoder;
 use paceline_web::{Library, LiveFeed, WebServer};
+use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 
 /// A server of the rounds stored with the project, on any port of loopback. It ends with the process.
 pub fn start() -> SocketAddr {
@@ -37,6 +39,34 @@ pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
         ask(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
     let status = response.split(' ').nth(1).unwrap().parse().unwrap();
     (status, response)
+}
+
+#[test]
+fn a_file_with_a_capacity_has_one_page() {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/capacity.json");
+    let address = start_with(paceline_web::export::result(&stored).unwrap());
+    let (_, index) = get(address, "/api/index");
+    assert!(index.contains("\"only\":\"/capacity\""), "{index}");
+    let page = |address| -> Value {
+        let (status, response) = get(address, "/api/capacity");
+        assert_eq!(status, 200, "{response}");
+        serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    let shown = page(address);
+    assert!(shown["measured"].as_str().unwrap().contains("with Paceline"), "{shown}");
+    assert!(shown["command"].as_str().unwrap().contains(" capacity http://"), "{shown}");
+    // Results of earlier versions have neither target, command nor conditions.
+    let mut early: Value = serde_json::from_slice(&std::fs::read(&stored).unwrap()).unwrap();
+    for key in ["target", "argv", "conditions"] {
+        early.as_object_mut().unwrap().remove(key).unwrap();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("early.json");
+    std::fs::write(&path, early.to_string()).unwrap();
+    let shown = page(start_with(paceline_web::export::result(&path).unwrap()));
+    assert_eq!((&shown["target"], &shown["measured"]), (&"".into(), &"".into()));
+    std::fs::write(&path, "{\"windows\": []}").unwrap();
+    assert!(paceline_web::export::result(&path).is_err());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use super::child::LoadFlags;
 use super::output::{ResultFlags, ResultFormats};
-use super::{ExperimentContext, ExperimentTarget, complaint, status_of};
+use super::{ExperimentContext, ExperimentTarget, complaint, own_argv, status_of};
 use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
 use paceline_escape::TerminalText;
@@ -13,6 +13,7 @@ use paceline_experiment::{
     find_capacity, format_rate,
 };
 use paceline_stats::time_text;
+use paceline_web::{SingleFilePages, single_file};
 use std::time::Duration;
 
 /// Flags of `paceline capacity`.
@@ -20,7 +21,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   paceline capacity http://127.0.0.1:8080/ --slo 'response.p99<10ms,errors<0.1%'
   paceline capacity go-nethttp --slo 'response.p99<5ms' --window 10s
-  paceline capacity go-nethttp --slo 'response.p99<5ms' -o capacity.json
+  paceline capacity go-nethttp --slo 'response.p99<5ms' -o capacity.html
   paceline capacity go-nethttp --slo 'response.p99<10ms' -- --arrivals poisson
 
 Exit status: 0 found, 1 no rate meets the objective, or pauses of the server
@@ -61,7 +62,7 @@ pub struct Arguments {
 struct CapacityFormats;
 
 impl ResultFormats for CapacityFormats {
-    const FORMATS: &'static [Format] = &[Format::Text, Format::Json];
+    const FORMATS: &'static [Format] = &[Format::Text, Format::Json, Format::Html];
 }
 
 pub(super) fn objective(text: &str) -> Result<Objective, String> {
@@ -94,7 +95,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         confirm: arguments.confirm,
         curve: !arguments.no_curve,
     };
-    let capacity = (|| {
+    let mut capacity = (|| {
         let mut target = context.open(&ExperimentTarget::from_text(&arguments.target), "")?;
         target.load.judge_by(Some(plan.objective.clone()));
         let usual = span(plan.estimate(plan.window));
@@ -113,13 +114,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         })
     })()
     .map_err(|error: LoadError| complaint(error))?;
+    (capacity.target, capacity.argv) = (arguments.target, own_argv());
     arguments.output.write(|format| match format {
         Format::Text => {
             let text = format!("{}records      {}\n", capacity_text(&capacity), context.records.display());
             Ok(TerminalText::lines(&exit::fitted_lines(&text)).into())
         }
         Format::Json => exit::json(&capacity),
-        Format::Markdown | Format::Csv | Format::Html | Format::Svg | Format::Hgrm | Format::Junit => {
+        Format::Html => {
+            let pages = SingleFilePages::of_capacity(&capacity)?;
+            Ok(single_file(&format!("Capacity of {} · Paceline", capacity.target), &pages)?)
+        }
+        Format::Markdown | Format::Csv | Format::Svg | Format::Hgrm | Format::Junit => {
             Err(format.unavailable())
         }
     })?;
