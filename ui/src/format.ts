@@ -111,6 +111,13 @@ export function time(ns: number): string {
   return `${significant(ns / unit.factor, 3)} ${unit.name}`;
 }
 
+/** A time to wait: `42 s`, `3 min 20 s`, `2 h 10 min`. */
+export function span(seconds: number): string {
+  const s = Math.max(Math.round(seconds), 0);
+  const [minutes, hours] = [Math.floor(s / 60), Math.floor(s / 3600)];
+  return s < 60 ? `${s} s` : s < 3600 ? `${minutes} min ${s % 60} s` : `${hours} h ${minutes % 60} min`;
+}
+
 export function bytes(count: number): string {
   const unit = fitting(BYTES, count);
   return `${significant(count / unit.factor, 3)} ${unit.name}`;

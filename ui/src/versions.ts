@@ -5,6 +5,8 @@ export function versionChange(a: string, b: string): string {
   if (a === b) return "";
   const [before, after] = [a.split("\n"), b.split("\n")];
   const [gone, come] = [before.filter((line) => !after.includes(line)), after.filter((line) => !before.includes(line))];
+  // The same lines in another order.
+  if (gone.length + come.length === 0) return "";
   const [old = "–", now = "–"] = [gone[0], come[0]];
   // Without the words that both begin with.
   let same = 0;

@@ -304,6 +304,86 @@ export interface CapacityLoad {
   windows_most: number;
 }
 
+/** A capacity. */
+export interface CapacityPage {
+  /** The command line that found it, with secrets replaced. */
+  argv?: (string)[];
+  /** The rate of the closed loop before the search. */
+  closed_loop_per_s: number;
+  /** The command that repeats it; empty in results of earlier versions. */
+  command: string;
+  /** The load, the machine and the time of the first run. */
+  conditions?: Conditions;
+  /** The long windows, in order. */
+  confirmations: (Confirmation)[];
+  /** Connections of each load. */
+  connections: number;
+  /** Windows of the search that count, and those that were disturbed. */
+  counted: number;
+  /** The load-response curve, by rising rate. */
+  curve: (CurvePoint)[];
+  /** Windows that were disturbed and do not count. */
+  disturbed: number;
+  /** Why the search ended early. */
+  ended_early?: string;
+  /** The rate at which half of the windows meet the objective. None if no window did, or if stalls decide. */
+  half_pass_per_s: number | null;
+  /** Its 95 % interval. */
+  interval_per_s: Range | null;
+  /** Whether the interval is as narrow as requested. */
+  is_precise: boolean;
+  /** The offered rate at which the p99 response time is twice that of the lowest load, interpolated. */
+  knee_per_s: number | null;
+  /** What limited the server. */
+  limit: Limit;
+  /** What limited the server, in words. */
+  limit_words: string;
+  /** The highest rate whose long window met the objective. */
+  long_run_per_s: number | null;
+  /** When and on which machine it was measured: `measured 2026-11-28T10:00:00Z on ...`; empty if not known. */
+  measured: string;
+  /** The objective. */
+  objective: Objective;
+  /** The objective in one line: `response.p99<10ms, errors<0.1%`. */
+  objective_text: string;
+  /** The version of these keys. */
+  schema: number;
+  /** From the lowest rate that missed to the highest that passed (0 if none did), if windows far below the capacity missed. Stalls then decide, not load, and no interval is valid. */
+  stalls_decide?: Range;
+  /** What was measured: a URL, or the id of a server; the caller sets it, and `argv`. */
+  target: string;
+  /** The report that a terminal shows of it. */
+  text: string;
+  /** What all of its rates count. */
+  unit: RateUnit;
+  /** Length of the windows, in seconds: the half-pass rate depends on it. */
+  window_s: number;
+  /** Every window of the search, in order. */
+  windows: (CapacityWindow)[];
+}
+
+/** One window of the search. */
+export interface CapacityWindow {
+  /** The achieved rate. */
+  achieved_per_s: number;
+  /** The results of each request of a mix. */
+  by_request?: (RequestSummary)[];
+  /** The results of each kind of session. */
+  by_session?: (RequestSummary)[];
+  /** Requests whose outcome is not ok. */
+  failed: number;
+  /** The offered rate. */
+  offered_per_s: number;
+  /** Whether it met the objective. */
+  outcome: WindowOutcome;
+  /** The file with its record. */
+  record?: string;
+  /** The response time. */
+  response_time_ns: TimeSummary | null;
+  /** Why it is void. */
+  void_because?: string;
+}
+
 /** Requests of the warm-up that were outstanding when the window opened. They are in no count of the window's cohort. */
 export interface CarriedOver {
   /** Sent, or due, and not ended when the window opened. */
@@ -410,6 +490,42 @@ export interface CompareRow {
   standing_b: Standing;
   /** The workload. */
   workload: string;
+}
+
+/** The conditions of a set of observations. */
+export interface Conditions {
+  /** Everything that was requested, as `paceline run` records it, without the server's address and the seed: a flat table of keys and values. */
+  load: Record<string, unknown>;
+  /** The machine: processor, number of cores, kernel, memory, and the CPU quota of a container. */
+  machine: Record<string, unknown>;
+  /** When the first observation began, RFC 3339. */
+  measured_at: string;
+  /** The version of Paceline. */
+  paceline: string;
+}
+
+/** A long window at a rate that should meet the objective over a longer time. */
+export interface Confirmation {
+  /** The results of each request of a mix. */
+  by_request?: (RequestSummary)[];
+  /** The results of each kind of session. */
+  by_session?: (RequestSummary)[];
+  /** Requests whose outcome is not ok. */
+  failed: number;
+  /** The offered rate. */
+  offered_per_s: number;
+  /** Whether it met the objective. */
+  outcome: WindowOutcome;
+  /** The file with its record. */
+  record?: string;
+  /** Requests that were due in it. */
+  scheduled: number;
+  /** Its 95 % interval within the window. */
+  value_interval_ns: Range | null;
+  /** The value at the objective's percentile. */
+  value_ns: number | null;
+  /** Its length in seconds. */
+  window_s: number;
 }
 
 /** A part of the window in which the number of connections is constant or changes evenly: every number in between is held for the same time. */
@@ -531,6 +647,22 @@ export interface Counts {
 
 /** The source of the CPU time of a process tree. */
 export type CpuSource = "cgroup" | "proc";
+
+/** A point of the load-response curve. */
+export interface CurvePoint {
+  /** The achieved rate. */
+  achieved_per_s: number;
+  /** The offered rate. */
+  offered_per_s: number;
+  /** Whether the window met the objective. */
+  outcome: WindowOutcome;
+  /** The response time. */
+  response_time_ns: TimeSummary | null;
+  /** CPU cores that the server used. */
+  server_cores_used: number | null;
+  /** Share of the half-pass rate. */
+  share: number;
+}
 
 /** The counters of a database. */
 export interface DatabaseCounts {
@@ -869,35 +1001,6 @@ export interface GateOutcome {
 /** Why a gate did not pass. */
 export type GateReason = "beyond_limit" | "failures" | "lower_bound" | "too_few_samples" | "not_measured" | "not_delivered" | "invalid" | "stopped" | "broke_rules" | "starved" | "generator_late" | "server_delayed";
 
-/** Pauses of a garbage collector during a run, from its log. */
-export interface GcLog {
-  /** Lines that were added during the run. */
-  lines: number;
-  /** The file. */
-  path: string;
-  /** The pauses of the run, the longest if there are very many, in order of time. */
-  pauses: (GcPause)[];
-  /** The runtime whose lines were recognized; none without a pause. */
-  runtime?: GcRuntime;
-  /** The longest of them, in nanoseconds. */
-  window_longest_ns?: number;
-  /** Their sum, in seconds. */
-  window_paused_s: number;
-  /** Number of pauses in the window. */
-  window_pauses: number;
-}
-
-/** A pause of a garbage collector. */
-export interface GcPause {
-  /** When it was, from the start of the run, in nanoseconds: by the time in its line. */
-  at_ns: number;
-  /** How long all threads stood still, in nanoseconds. */
-  length_ns: number;
-}
-
-/** A runtime with a garbage collector. */
-export type GcRuntime = "jvm" | "go" | "node";
-
 /** CPU time and memory of the generator over the window. */
 export interface Generator {
   /** Requests due and unsent when the window opened: the warm-up's backlog. */
@@ -994,12 +1097,12 @@ export interface Imported {
 
 /** Every round, newest first. */
 export interface IndexPage {
+  /** The address of the single run or capacity, where there is nothing else: `/run`, `/capacity`. */
+  only?: string;
   /** Where they are kept. */
   place: string;
   /** The rounds. */
   rounds: (RoundEntry)[];
-  /** The id of the single run, where there is nothing else. */
-  run?: string;
   /** What could not be read. */
   unreadable: (string)[];
   /** The version of Paceline that shows them. */
@@ -1199,6 +1302,72 @@ export interface LimitPage {
   name: string;
 }
 
+/** A second of a run in progress. */
+export interface LiveSecond {
+  /** Valid responses, per second. */
+  achieved_per_s: number;
+  /** Start time, RFC 3339, UTC. */
+  at: string;
+  /** Requests due and unsent at its end; above 4,000 per thread, computed from those; open loop. */
+  backlog?: number;
+  /** Requests answered with another body than expected. */
+  bad_body: number;
+  /** Requests answered with another status than expected. */
+  bad_status: number;
+  /** Bytes that were read from sockets. */
+  bytes_received: number;
+  /** Bytes that were handed to sockets. */
+  bytes_sent: number;
+  /** Requests without a connection, because connecting failed. */
+  connect_failed: number;
+  /** Requests whose connection broke. */
+  io_failed: number;
+  /** Time until the window ends, in seconds, if it is known. */
+  left_s?: number;
+  /** Its length in seconds: 1, except for the connect phase, which is one row, and for the last row. */
+  length_s: number;
+  /** The rate of the schedule; open loop. */
+  offered_per_s?: number;
+  /** Requests with the expected response. */
+  ok: number;
+  /** The phase in which it began. */
+  phase: Phase;
+  /** Highest response time, in nanoseconds. */
+  response_time_ns_max?: number;
+  /** Median response time, in nanoseconds; open loop, as are the other response times. */
+  response_time_ns_p50?: number;
+  /** 90 % of the response times were at or below it, in nanoseconds. */
+  response_time_ns_p90?: number;
+  /** 99 % of the response times were at or below it, in nanoseconds. */
+  response_time_ns_p99?: number;
+  /** 99.9 % of the response times were at or below it, in nanoseconds. */
+  response_time_ns_p99_9?: number;
+  /** Requests handed to sockets, per second. */
+  sent_per_s: number;
+  /** Cores that the server kept busy on average; this and its other figures if it runs on the generator's machine. */
+  server_cores_used?: number;
+  /** Resident memory of the server at its end, in bytes. */
+  server_rss_bytes?: number;
+  /** Threads of the server at its end. */
+  server_threads?: number;
+  /** Highest service time, in nanoseconds. */
+  service_time_ns_max?: number;
+  /** Median service time, in nanoseconds. */
+  service_time_ns_p50?: number;
+  /** 90 % of the service times were at or below it, in nanoseconds. */
+  service_time_ns_p90?: number;
+  /** 99 % of the service times were at or below it, in nanoseconds. */
+  service_time_ns_p99?: number;
+  /** 99.9 % of the service times were at or below it, in nanoseconds. */
+  service_time_ns_p99_9?: number;
+  /** Start time, in seconds from the start of the run: as `start_ns` of an interval in the record. */
+  start_s: number;
+  /** Requests without a complete response within the timeout. */
+  timed_out: number;
+  /** Requests still unsent when the drain's limit was over. */
+  unsent: number;
+}
+
 /** The requested load. */
 export interface Load {
   /** Spacing of arrivals, open loop. */
@@ -1367,10 +1536,12 @@ export interface Measured {
   gate_words: (string)[];
   /** The outcome of each requested gate (`--slo`, `--max-errors`). */
   gates?: (GateOutcome)[];
-  /** Pauses of the server's garbage collector, if its log was given (`--gc-log`). */
-  gc_log?: GcLog;
   /** CPU time, memory and quality figures of the generator. */
   generator: Generator;
+  /** CPU and memory of the generator over time; its CPU time includes spinning. */
+  generator_points: (UsagePoint)[];
+  /** The generator's process at the same times; its CPU time includes spinning. */
+  generator_samples?: (ServerSample)[];
   /** Times over time, where the record has the histograms of its seconds. */
   heat: Heat | null;
   /** Unique: start time and a random part. */
@@ -1385,8 +1556,6 @@ export interface Measured {
   loaders?: (Loader)[];
   /** The shape of the load. */
   loop: Loop;
-  /** The series that the server published and that changed. */
-  metric_lines: (MetricLine)[];
   /** The share of failed requests that the user accepts (`--max-errors`), 0 to 1. */
   not_ok_share_allowed?: number;
   /** How the generator waited for the next send. */
@@ -1415,8 +1584,6 @@ export interface Measured {
   segments_per_s: (number)[];
   /** CPU time and memory of the server, if it runs on this machine and could be observed. */
   server?: ServerUse;
-  /** Series that the server published of itself, if requested (`--scrape`). */
-  server_metrics?: ServerMetrics;
   /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
   server_samples?: (ServerSample)[];
   /** What the server waited for, with a profile. */
@@ -1459,16 +1626,6 @@ export interface MemoryUse {
   swapped_bytes: number;
 }
 
-/** A series that the server published, where it changed. */
-export interface MetricLine {
-  /** Its name with its labels. */
-  name: string;
-  /** Whether the points are the growth of a counter per second. */
-  per_second: boolean;
-  /** Its values, at seconds from the start of the run. */
-  points: ([number, number])[];
-}
-
 /** What a chart can show of a row. */
 export interface MetricPage {
   /** What it means. */
@@ -1483,16 +1640,6 @@ export interface MetricPage {
   short: string;
   /** What it is counted in. */
   unit: MetricUnit;
-}
-
-/** One series over a run. */
-export interface MetricSeries {
-  /** How its values are read. */
-  kind: SeriesKind;
-  /** Its name with its labels, or its JSON pointer. */
-  name: string;
-  /** A value for each time of the samples; null where the server gave none. */
-  values: (number | null)[];
 }
 
 /** What a figure is counted in. */
@@ -1524,6 +1671,14 @@ export interface Note {
   remedy: string;
   /** The worst of its severities. */
   severity: Severity;
+}
+
+/** An objective: each part must be met, and every failed request counts as beyond any limit. */
+export interface Objective {
+  /** The value for `paceline run --max-errors`. */
+  max_errors?: string;
+  /** Expressions for `paceline run --slo`. */
+  slos: (string)[];
 }
 
 /** One figure that a source observed. */
@@ -1739,6 +1894,14 @@ export interface ProfiledFunction {
 /** The version of HTTP for requests. */
 export type Protocol = "http/1.0" | "http/1.1" | "http/2" | "http/3";
 
+/** An interval with units, as results print it. */
+export interface Range {
+  /** The upper end. */
+  high: number;
+  /** The lower end. */
+  low: number;
+}
+
 /** Events per second. Always positive and finite. */
 export type Rate = number;
 
@@ -1771,6 +1934,9 @@ export interface RateShare {
   /** The share: 0.5 is 50 %. */
   share: number;
 }
+
+/** What a schedule and a capacity count. */
+export type RateUnit = "requests" | "sessions";
 
 /** Rates over the window, per second. */
 export interface Rates {
@@ -1906,6 +2072,18 @@ export interface RequestSpec {
   think?: Think;
   /** How often it is sent, relative to the other requests. */
   weight: number;
+}
+
+/** The results of one request of a mix, or of one kind of session. */
+export interface RequestSummary {
+  /** Those whose outcome is not ok. */
+  failed: number;
+  /** Its name in the request file. */
+  name: string;
+  /** Requests, or sessions, of the window's cohort. */
+  scheduled: number;
+  /** The response time (closed loop: service time), or the session time. */
+  time_ns: TimeSummary | null;
 }
 
 /** The machine on which a role of a launch ran. */
@@ -2045,10 +2223,10 @@ export interface Run {
   failed_checks?: (FailedCheck)[];
   /** The outcome of each requested gate (`--slo`, `--max-errors`). */
   gates?: (GateOutcome)[];
-  /** Pauses of the server's garbage collector, if its log was given (`--gc-log`). */
-  gc_log?: GcLog;
   /** CPU time, memory and quality figures of the generator. */
   generator: Generator;
+  /** The generator's process at the same times; its CPU time includes spinning. */
+  generator_samples?: (ServerSample)[];
   /** Unique: start time and a random part. */
   id: string;
   /** The requests that ended in each interval, warm-up included; a long run has longer intervals. */
@@ -2079,8 +2257,6 @@ export interface Run {
   seed: number;
   /** CPU time and memory of the server, if it runs on this machine and could be observed. */
   server?: ServerUse;
-  /** Series that the server published of itself, if requested (`--scrape`). */
-  server_metrics?: ServerMetrics;
   /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
   server_samples?: (ServerSample)[];
   /** What the server waited for, with a profile. */
@@ -2171,72 +2347,6 @@ export interface SearchedRate {
   outcome: string;
 }
 
-/** The requests that ended in one second of a run, whichever phase they were due in. The rows of the window contain every valid response of the achieved rate; the record's `intervals` distinguish cohorts. */
-export interface Second {
-  /** Valid responses, per second. */
-  achieved_per_s: number;
-  /** Start time, RFC 3339, UTC. */
-  at: string;
-  /** Requests due and unsent at its end; above 4,000 per thread, computed from those; open loop. */
-  backlog?: number;
-  /** Requests answered with another body than expected. */
-  bad_body: number;
-  /** Requests answered with another status than expected. */
-  bad_status: number;
-  /** Bytes that were read from sockets. */
-  bytes_received: number;
-  /** Bytes that were handed to sockets. */
-  bytes_sent: number;
-  /** Requests without a connection, because connecting failed. */
-  connect_failed: number;
-  /** Requests whose connection broke. */
-  io_failed: number;
-  /** Its length in seconds: 1, except for the connect phase, which is one row, and for the last row. */
-  length_s: number;
-  /** The rate of the schedule; open loop. */
-  offered_per_s?: number;
-  /** Requests with the expected response. */
-  ok: number;
-  /** The phase in which it began. */
-  phase: Phase;
-  /** Highest response time, in nanoseconds. */
-  response_time_ns_max?: number;
-  /** Median response time, in nanoseconds; open loop, as are the other response times. */
-  response_time_ns_p50?: number;
-  /** 90 % of the response times were at or below it, in nanoseconds. */
-  response_time_ns_p90?: number;
-  /** 99 % of the response times were at or below it, in nanoseconds. */
-  response_time_ns_p99?: number;
-  /** 99.9 % of the response times were at or below it, in nanoseconds. */
-  response_time_ns_p99_9?: number;
-  /** Requests handed to sockets, per second. */
-  sent_per_s: number;
-  /** Cores that the server kept busy on average; this and its other figures if it runs on the generator's machine. */
-  server_cores_used?: number;
-  /** Series that the server published of itself (`--scrape`), by name, as they were last read before its end. */
-  server_metrics?: Record<string, number>;
-  /** Resident memory of the server at its end, in bytes. */
-  server_rss_bytes?: number;
-  /** Threads of the server at its end. */
-  server_threads?: number;
-  /** Highest service time, in nanoseconds. */
-  service_time_ns_max?: number;
-  /** Median service time, in nanoseconds. */
-  service_time_ns_p50?: number;
-  /** 90 % of the service times were at or below it, in nanoseconds. */
-  service_time_ns_p90?: number;
-  /** 99 % of the service times were at or below it, in nanoseconds. */
-  service_time_ns_p99?: number;
-  /** 99.9 % of the service times were at or below it, in nanoseconds. */
-  service_time_ns_p99_9?: number;
-  /** Start time, in seconds from the start of the run: as `start_ns` of an interval in the record. */
-  start_s: number;
-  /** Requests without a complete response within the timeout. */
-  timed_out: number;
-  /** Requests still unsent when the drain's limit was over. */
-  unsent: number;
-}
-
 /** A part of the window with its own load: a step, or a tenth of a ramp. Its block contains the requests that fell due in it. */
 export interface Segment {
   /** Body lengths of valid responses. */
@@ -2295,9 +2405,6 @@ export interface Segment {
   stream_time_ns?: Times;
 }
 
-/** How the values of a series are read. */
-export type SeriesKind = "gauge" | "counter";
-
 /** The distribution over connections: one number for each connection. */
 export interface Served {
   /** The highest value of a connection. */
@@ -2352,24 +2459,6 @@ export interface ServerEntry {
   tags: (string)[];
   /** What its version command printed last. */
   versions: string;
-}
-
-/** Series that the server published, read once a second. */
-export interface ServerMetrics {
-  /** When each sample was taken, from the start of the run, in nanoseconds; a long run keeps fewer. */
-  at_ns: (number)[];
-  /** Number of scrapes that failed. */
-  failed: number;
-  /** Why the first of them failed. */
-  first_failure?: string;
-  /** Number of scrapes with values. */
-  scrapes: number;
-  /** The series. */
-  series: (MetricSeries)[];
-  /** Chosen series that were left out because there were too many. */
-  series_left_out?: number;
-  /** Where they were read. */
-  url: string;
 }
 
 /** The server at one moment of a run, all of its processes together. */
@@ -2614,6 +2703,8 @@ export interface StreamSpec {
 
 /** What ended in one stretch of a run. */
 export interface Stretch {
+  /** 99 % of the requests were sent at most this late by the generator, in nanoseconds; open loop. */
+  lag_p99?: number;
   /** How long it was. */
   length_s: number;
   /** The highest. */
@@ -2777,6 +2868,18 @@ export interface Throttling {
   throttled_periods: number;
   /** Time in which the group was stopped, added up over its cores, in seconds. */
   throttled_s: number;
+}
+
+/** Percentiles of a time, in nanoseconds. */
+export interface TimeSummary {
+  /** The maximum. */
+  max: number;
+  /** The mean. */
+  mean: number;
+  /** The median. */
+  p50: number;
+  /** The 99th percentile. */
+  p99: number;
 }
 
 /** One workload, form and load on one machine. */
@@ -3197,7 +3300,8 @@ export interface WebSocketSpec {
   binary?: boolean;
 }
 
+/** The result of a window against the objective. */
+export type WindowOutcome = "pass" | "miss" | "void";
+
 /** The protocol of a workload. */
 export type WorkloadProtocol = "http" | "websocket" | "grpc";
-
-export type LiveSecond = Second;

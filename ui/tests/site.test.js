@@ -545,6 +545,20 @@ test("a load curve is offered only where a workload has several rates", async ()
   }
 });
 
+test("a capacity stands in a file opens with its curve, windows and objective", async () => {
+  const { child, url: own } = await shown(["view", join(root, "crates/web/tests/it/capacity.json"), "--no-open"]);
+  const page = await open(own, { host: own });
+  await page.getByRole("heading", { name: /^Capacity of http/ }).waitFor();
+  const chart = page.getByRole("img", { name: "Response time against offered rate" });
+  await chart.waitFor();
+  for (const words of ["objective p99", "closed loop", "offered requests/s"]) assert.ok((await chart.innerText()).includes(words), words);
+  const windows = JSON.parse(readFileSync(join(root, "crates/web/tests/it/capacity.json"), "utf8")).windows;
+  assert.equal(await page.getByRole("region", { name: "Windows of the search" }).locator("tbody tr").count(), windows.length);
+  await page.getByText("Command that repeats it").waitFor();
+  child.kill();
+  await done(page);
+});
+
 test("the drawing library is loaded only for charts that need it, and charts out of sight are printed", async () => {
   const page = await open(`${url}#/`);
   const asked = [];

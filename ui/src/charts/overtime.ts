@@ -1,7 +1,7 @@
 // Rates, times, errors, CPU, memory and threads over the seconds of one or several runs.
 import type { Measured, MetricLine, RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
-import { Plot, bytesTick, draw, rateTick, timeAxis, type Markish, type ScaleOptions } from "./plot";
+import { Plot, bytesTick, draw, rateTick, timeAxis, timeTick, type Markish, type ScaleOptions } from "./plot";
 import type { ChartSource, Line } from "./source";
 import { spread } from "./spectrum";
 
@@ -15,7 +15,7 @@ interface Point {
 }
 
 /** What can be drawn over time. */
-export type Over = "rate" | "times" | "errors" | "cpu" | "memory" | "threads";
+export type Over = "rate" | "times" | "errors" | "cpu" | "memory" | "threads" | "lag" | "generator";
 
 export const TITLES: Record<Over, string> = {
   rate: "Requests per second",
@@ -24,6 +24,8 @@ export const TITLES: Record<Over, string> = {
   cpu: "Server CPU, cores busy",
   memory: "Server memory",
   threads: "Server threads",
+  lag: "Generator lag, p99",
+  generator: "Generator CPU, cores busy, spinning included",
 };
 
 const seconds = (series: Series): Stretch[] => (series.run.measured?.seconds ?? []).filter((s) => s.phase !== "drain");
@@ -49,6 +51,10 @@ function lines(over: Over, series: Series): { solid: Point[]; dashed: Point[] } 
       return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.cores_busy })), dashed: [] };
     case "memory":
       return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.rss_bytes })), dashed: [] };
+    case "lag":
+      return { solid: points(series, (s) => s.lag_p99), dashed: [] };
+    case "generator":
+      return { solid: (series.run.measured?.generator_points ?? []).map((s) => ({ x: s.at_s, y: s.cores_busy })), dashed: [] };
     case "threads":
       return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.threads })), dashed: [] };
   }
@@ -75,7 +81,7 @@ export function overTime(over: Over, all: Series[]): ChartSource {
           label: null,
           domain: [0, (Math.max(...values, 0) || 1) * 1.05],
           ticks: 5,
-          tickFormat: over === "memory" ? bytesTick : over === "cpu" ? (v: number) => significant(v, 2) : rateTick,
+          tickFormat: over === "memory" ? bytesTick : over === "lag" ? timeTick : over === "cpu" || over === "generator" ? (v: number) => significant(v, 2) : rateTick,
         };
   return {
     draw: (width, height) => {

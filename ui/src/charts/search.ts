@@ -11,7 +11,7 @@ export function search(found: FoundCapacity): ChartSource {
   const range = found.interval_per_s;
   const most = Math.max(1, ...windows.map((one) => one.offered_per_s), range?.high ?? 0) * 1.05;
   return {
-    note: "Each window of the search in order. Blue: it met the objective. Red and hollow: it did not. Grey: it was disturbed and does not count. Band: the 95 % interval of the capacity.",
+    note: "Each window of the search in order. Blue: it met the objective. Red and hollow: it did not. Small and grey: it was disturbed and does not count. Band: the 95 % interval of the capacity.",
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64,
@@ -20,7 +20,7 @@ export function search(found: FoundCapacity): ChartSource {
         marks: [
           ...(range ? [Plot.rect([range], { x1: () => 0.5, x2: () => windows.length + 0.5, y1: "low", y2: "high", fill: "var(--accent-pale)" })] : []),
           ...(found.half_pass_per_s === null ? [] : [Plot.ruleY([found.half_pass_per_s], { stroke: "var(--accent)", strokeDasharray: "4 3" })]),
-          Plot.dot(windows, { x: "number", y: "offered_per_s", r: 4.5, stroke: "colour", strokeWidth: 2, fill: (one: { outcome: string; colour: string }) => (one.outcome === "pass" ? one.colour : "var(--ground)") }),
+          Plot.dot(windows, { x: "number", y: "offered_per_s", r: (one: { outcome: string }) => (one.outcome === "void" ? 2.5 : 4.5), stroke: "colour", strokeWidth: 2, fill: (one: { outcome: string; colour: string }) => (one.outcome === "pass" ? one.colour : "var(--ground)") }),
           Plot.ruleY([0], { stroke: "var(--rule)" }),
         ],
         color: { type: "identity" },
