@@ -12,8 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// HTTP/2 each stream that it may have open. Users are numbered from 0 on, and stay when their connection is replaced.
 pub trait RequestScript: Send {
     /// Appends the next requests of a user to `bytes`: [`ScriptPlan::batch`] of them, as HTTP/1.1 sends them. Returns
-    /// false if it makes none any more.
-    fn request(&mut self, user: usize, bytes: &mut Vec<u8>) -> bool;
+    /// their kind, the index among those of the run; none if it makes no request any more.
+    fn request(&mut self, user: usize, bytes: &mut Vec<u8>) -> Option<u16>;
+
+    /// Skips the next request, which will not be sent; returns its kind. A program with one kind need not know.
+    fn skip(&mut self) -> u16 {
+        0
+    }
 
     /// The pause of a connection before its next requests.
     fn delay(&mut self) -> Nanos;

@@ -20,6 +20,8 @@ const MAX_BODY: usize = 16 << 20;
 struct ScriptedUser {
     /// The requests that were made last.
     made: Vec<u8>,
+    /// Their kind.
+    kind: u16,
     /// Whether they are to be sent, again or for the first time: no byte of them was, or the server has not processed
     /// them.
     is_unsent: bool,
@@ -46,6 +48,8 @@ struct StreamUsers {
 pub struct Scripted {
     script: Option<Box<dyn RequestScript>>,
     plan: ScriptPlan,
+    /// Whether requests have several kinds.
+    has_kinds: bool,
     /// Whether the program makes no requests any more.
     is_over: bool,
     /// The users of a connection.
@@ -81,6 +85,13 @@ impl Scripted {
         }
     }
 
+    /// The kind of a request that was made and is still to be sent, which is then not sent; none if there is none.
+    fn skip_made(&mut self) -> Option<u16> {
+        let user = self.users.iter_mut().find(|user| user.is_unsent)?;
+        user.is_unsent = false;
+        Some(user.kind)
+    }
+
     fn has_stopped(&self) -> bool {
         self.is_over || self.script.as_ref().is_none_or(|script| script.has_stopped())
     }
@@ -106,6 +117,7 @@ impl Scenario for Scripted {
         Self {
             script: settings.scripts.as_ref().and_then(|scripts| scripts.take(worker)),
             plan: settings.scripts.as_ref().map(|scripts| scripts.plan).unwrap_or_default(),
+            has_kinds: settings.requests.kinds().len() > 1,
             is_over: false,
             users: (0..connections * usize::from(users_of_one)).map(|_| ScriptedUser::default()).collect(),
             streams: (0..if has_streams { connections } else { 0 }).map(|_| streams()).collect(),
@@ -127,6 +139,12 @@ impl Scenario for Scripted {
         }
     }
 
+    /// Each user may hold a request: with one kind it need not be found.
+    fn skip(&mut self) -> u16 {
+        let made = if self.has_kinds { self.skip_made() } else { None };
+        made.or_else(|| self.script.as_mut().map(|script| script.skip())).unwrap_or(0)
+    }
+
     #[inline]
     fn take_pause(&mut self, slot: Slot) -> Option<Nanos> {
         if !self.plan.delays {
@@ -145,15 +163,17 @@ impl Scenario for Scripted {
         let user = &mut self.users[number];
         if !std::mem::take(&mut user.is_unsent) {
             user.made.clear();
-            let is_made = self.script.as_mut().is_some_and(|script| script.request(number, &mut user.made));
-            if !is_made {
+            let made = self.script.as_mut().and_then(|script| script.request(number, &mut user.made));
+            let Some(kind) = made else {
                 // Asked again, the connection would be free and ask for ever.
                 self.is_over = true;
                 self.release(slot, place);
                 return None;
-            }
+            };
+            user.kind = kind;
         }
-        Some(MadeStep { kind: 0, count: self.plan.batch, text: &self.users[number].made })
+        let user = &self.users[number];
+        Some(MadeStep { kind: user.kind, count: self.plan.batch, text: &user.made })
     }
 
     fn text(&self, slot: Slot, place: ExchangeIndex) -> &[u8] {
@@ -179,12 +199,13 @@ impl Scenario for Scripted {
     ) -> Exchange {
         let user = self.user_at(slot, place);
         self.users[user].has_paused = false;
+        let kind = self.users[user].kind;
         let batch = self.plan.batch;
         let (steps, count) = if tracker.begins_alone() { (batch, 1) } else { (1, batch) };
         let mut exchange = Exchange::VACANT;
         for step in 0..steps {
             let sent_bytes = if step == 0 { bytes } else { 0 };
-            exchange = tracker.begin(send_times, 0, count, sent_bytes);
+            exchange = tracker.begin(send_times, kind, count, sent_bytes);
             match self.streams.is_empty() {
                 true => tracker.exchanges_mut().begin_alike(slot, place, count, exchange),
                 false => tracker.exchanges_mut().begin(slot, place, exchange),

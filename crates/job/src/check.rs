@@ -1,14 +1,17 @@
 //! Checks that the parts of a job are consistent with each other. Over 600 lines: all of it is what excludes what.
 
 use crate::{
-    AnswerRule, Arrivals, BodyExpectation, Bound, ConnectionPlan, Job, LoadModel, Nanos, Protocol,
-    ReplaySpec, RequestSpec, Shape, StreamFormat, StreamSpec,
+    AnswerRule, Arrivals, BodyExpectation, Bound, ConnectionPlan, Job, LoadModel, Nanos, PathPattern,
+    Protocol, ReplaySpec, RequestSpec, Shape, StreamFormat, StreamSpec,
 };
 use paceline_http::Scheme;
 use std::fmt;
 
 /// Limited, since each step has a separate block with histograms.
 const MAX_STEPS: usize = 100;
+
+/// The maximum number of groups of a log's requests, since each has a separate block with histograms.
+const MAX_REPLAY_GROUPS: usize = 100;
 
 /// All problems of a job: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +101,14 @@ pub enum JobProblem {
     /// A setting that the requests of a log do not have.
     #[error("--replay cannot be combined with {0}")]
     ReplayWith(&'static str),
+    /// Several requests that are no groups of a log's paths.
+    #[error(
+        "--replay cannot be combined with several requests (--mix): to group the results of a log, use --replay-group; in a job, the `path` of each group is a pattern, and the last one is /*, for all others"
+    )]
+    ReplayGroups,
+    /// More than [`MAX_REPLAY_GROUPS`] groups.
+    #[error("--replay has more than 100 groups: use fewer")]
+    TooManyReplayGroups,
     /// A setting that a script does not have.
     #[error("--lua cannot be combined with {0}")]
     LuaWith(&'static str),
@@ -401,14 +412,25 @@ impl Job {
     fn replay_problem(&self, replay: &ReplaySpec) -> Option<JobProblem> {
         let conflicts = [
             (self.share.is_some(), "--loaders"),
-            (self.requests.len() != 1, "several requests (--mix)"),
             (self.has_users(), "--cookies, --follow or a session"),
             (self.requests.iter().any(|request| request.stream.is_some()), "--stream"),
             (self.protocol.has_streams(), "--http 2 or 3: a log is replayed over HTTP/1.1"),
         ];
         let conflict = conflicts.into_iter().find_map(|(is_set, conflict)| is_set.then_some(conflict));
         let is_slow_or_fast = !ReplaySpec::is_speed(replay.speed);
-        conflict.map(JobProblem::ReplayWith).or(is_slow_or_fast.then_some(JobProblem::ReplaySpeed))
+        conflict
+            .map(JobProblem::ReplayWith)
+            .or(is_slow_or_fast.then_some(JobProblem::ReplaySpeed))
+            .or((!self.groups_replay()).then_some(JobProblem::ReplayGroups))
+            .or((self.requests.len() > MAX_REPLAY_GROUPS).then_some(JobProblem::TooManyReplayGroups))
+    }
+
+    /// Whether the requests are one, or each the pattern of a group of a log's paths, with one for all others.
+    fn groups_replay(&self) -> bool {
+        let is_pattern = |path: &String| path.parse::<PathPattern>().is_ok();
+        let paths = || self.requests.iter().map(|request| request.path.as_ref());
+        let has_rest = paths().next_back().flatten().is_some_and(|path| path == PathPattern::ANY);
+        self.requests.len() == 1 || has_rest && paths().all(|path| path.is_some_and(is_pattern))
     }
 
     /// The first setting that WebSocket does not have, or only WebSocket.
@@ -683,6 +705,23 @@ mod tests {
         assert_eq!(call(sse), [JobProblem::GrpcWith { feature }]);
         let steps = Shape::Steps { rates: [rate].into(), each: Nanos::from_secs(1) };
         assert_eq!(problems(|job| job.load = open(steps)), [JobProblem::WindowOfSteps]);
+    }
+
+    #[test]
+    fn several_requests_of_a_replay_are_groups_of_paths() {
+        let grouped = |paths: &[&str]| {
+            problems(|job| {
+                let trace = Trace { replay: Some(ReplaySpec::default()), ..vec![Nanos::ZERO].into() };
+                (job.load, job.warmup) = (open(Shape::Trace(trace)), Nanos::ZERO);
+                let spec =
+                    |path: &&str| RequestSpec { path: Some((*path).to_owned()), ..RequestSpec::default() };
+                job.requests = paths.iter().map(spec).collect();
+            })
+        };
+        assert_eq!(grouped(&["/a/{id}", "/*"]), []);
+        assert_eq!(grouped(&["/a/{id}", "/b"]), [JobProblem::ReplayGroups]);
+        assert_eq!(grouped(&["a", "/*"]), [JobProblem::ReplayGroups]);
+        assert_eq!(grouped(&["/*"; 101]), [JobProblem::TooManyReplayGroups]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod form;
 mod grpc;
 mod job;
 mod load;
+mod path_pattern;
 mod replay;
 mod request;
 mod segment;
@@ -29,6 +30,7 @@ pub use grpc::GrpcSpec;
 pub use job::{Bound, FragmentSpec, Job, PaceChoice, PaceKind, Protocol, Timestamps};
 pub use load::{Arrivals, Distribution, LoadModel, LoaderShare, Think};
 pub use paceline_http::{GrpcCode, MAX_CHUNK_BYTES};
+pub use path_pattern::{PathPattern, PathPatternError};
 pub use replay::{LogTime, LogTimeError, ReplaySpec};
 pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,

@@ -96,6 +96,9 @@ pub struct Trace {
     /// The position of each request in a log that is replayed, in bytes. Not part of a record.
     #[serde(skip)]
     pub positions: Arc<[u64]>,
+    /// The kind of each of these requests, an index among the job's; empty if it has one. Not part of a record.
+    #[serde(skip)]
+    pub kinds: Arc<[u8]>,
 }
 
 impl From<Vec<Nanos>> for Trace {

@@ -94,18 +94,18 @@ fn check_single(file: &str, text: &[u8]) -> Result<(), ScriptError> {
 }
 
 impl RequestScript for Program {
-    fn request(&mut self, user: usize, bytes: &mut Vec<u8>) -> bool {
+    fn request(&mut self, user: usize, bytes: &mut Vec<u8>) -> Option<u16> {
         if let Some(fixed) = &self.fixed {
             bytes.extend_from_slice(fixed);
-            return true;
+            return Some(0);
         }
         let user = self.checks.is_some().then_some(user);
         let is_first = user.is_some() && !std::mem::replace(&mut self.has_made, true);
-        let made = self.called(|lua, file| {
+        self.called(|lua, file| {
             calls::request(lua, file, user, bytes)?;
             if is_first { check_single(file, bytes) } else { Ok(()) }
-        });
-        made.is_some()
+        })
+        .map(|()| 0)
     }
 
     fn delay(&mut self) -> Nanos {

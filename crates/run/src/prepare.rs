@@ -184,10 +184,12 @@ fn check_any_due(settings: &Settings) -> Result<(), RunError> {
 /// # Errors
 /// [`RunError::Usage`] with the problem.
 pub fn read_trace(job: &mut Job, inputs: &mut Inputs) -> Result<Option<String>, RunError> {
-    let LoadModel::Open { shape: Shape::Trace(trace), .. } = &mut job.load else { return Ok(None) };
+    let Job { load: LoadModel::Open { shape: Shape::Trace(trace), .. }, requests, .. } = job else {
+        return Ok(None);
+    };
     let Some(file) = trace.file.as_ref().filter(|_| trace.moments.is_empty()) else { return Ok(None) };
     let (read, notice) = match &trace.replay {
-        Some(spec) => read_log(file, spec.clone(), inputs)?,
+        Some(spec) => read_log(file, spec.clone(), requests, inputs)?,
         None => (read_schedule(file, inputs)?, None),
     };
     *trace = read;

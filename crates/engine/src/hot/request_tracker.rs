@@ -13,6 +13,7 @@ use super::inspect::{Body, Inspector, JudgedHead};
 use super::record::{ReceivedResponse, Recorder};
 use super::schedule::{ReturnedRequest, Schedule};
 use super::streams::Streams;
+use super::ticks::TickRange;
 use crate::arrivals::SampledIntervals;
 use crate::outcome::{ConnectionCounts, ConnectionFailure};
 use crate::stream::StreamFault;
@@ -655,15 +656,23 @@ impl<'a> Tracker<'a> {
 
     /// Ends all requests that were due and never sent, at the end of the drain. Requests whose times fall into one cell
     /// of the histogram are counted together, as one kind: a backlog of billions ends as fast as one of thousands.
+    /// Those of a program, whose kinds are known, are counted one by one.
     pub(super) fn end_unsent(&mut self, mut next_kind: impl FnMut() -> u16, now: Nanos) {
         while let Some(returned) = self.schedule.take_returned() {
+            // It was made, and is first in line.
+            next_kind();
             self.recorder.not_sent_again(&returned, Ending::Unsent, now);
         }
         while self.schedule.is_open()
             && let Some(due) = self.schedule.due(now)
         {
-            let until = self.recorder.unsent_alike_until(due, now);
-            let ticks = self.schedule.take_before(until);
+            let ticks = if self.settings.scripts.is_some() && self.inspectors.len() > 1 {
+                self.schedule.take(1);
+                TickRange { first: due, last: due, count: 1 }
+            } else {
+                let until = self.recorder.unsent_alike_until(due, now);
+                self.schedule.take_before(until)
+            };
             self.recorder.unsent(&ticks, next_kind(), now);
         }
     }

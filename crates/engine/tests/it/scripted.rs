@@ -4,7 +4,7 @@
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::script::{RequestScript, ScriptPlan, ScriptedResponse, Scripts};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
-use paceline_engine::{Ending, Measure, Nanos, Settings, Slot, ThreadOutcome};
+use paceline_engine::{Ending, Measure, Nanos, Requests, Settings, Slot, ThreadOutcome};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -29,11 +29,11 @@ struct Numbering {
 }
 
 impl RequestScript for Numbering {
-    fn request(&mut self, _: usize, bytes: &mut Vec<u8>) -> bool {
+    fn request(&mut self, _: usize, bytes: &mut Vec<u8>) -> Option<u16> {
         let batch = self.notes.batches.fetch_add(1, Relaxed);
         if self.runs_out && batch >= self.stop_after {
             assert!(batch < 2 * self.stop_after, "asked again and again");
-            return false;
+            return None;
         }
         for place in 0..self.batch {
             bytes.extend_from_slice(format!("GET /{batch}-{place} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
@@ -41,7 +41,7 @@ impl RequestScript for Numbering {
         if batch + 1 == self.stop_after && !self.runs_out {
             self.notes.has_stopped.store(true, Relaxed);
         }
-        true
+        Some(0)
     }
 
     fn delay(&mut self) -> Nanos {
@@ -135,6 +135,65 @@ fn run_until(
 
 fn ok(outcome: &ThreadOutcome) -> u64 {
     outcome.total.counts.endings[Ending::Ok as usize]
+}
+
+/// Makes requests of two kinds in turn.
+struct Alternating {
+    number: u16,
+}
+
+impl RequestScript for Alternating {
+    fn request(&mut self, _: usize, bytes: &mut Vec<u8>) -> Option<u16> {
+        bytes.extend_from_slice(b"GET /0-0 HTTP/1.1\r\n\r\n");
+        Some(self.skip())
+    }
+
+    fn skip(&mut self) -> u16 {
+        self.number += 1;
+        (self.number - 1) % 2
+    }
+
+    fn delay(&mut self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn response(&mut self, _: usize, _: &ScriptedResponse<'_>) -> Option<String> {
+        None
+    }
+
+    fn has_stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Accepts connections and never answers.
+struct Silent;
+
+impl Script for Silent {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::from_micros(100))
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+}
+
+#[test]
+fn requests_that_are_never_sent_keep_their_kind() {
+    let settings = open_loop(100.0, 3, 1);
+    let kind = &settings.requests.kinds()[0];
+    let requests = Arc::new(Requests::from_kinds(vec![kind.clone(), kind.clone()], 0));
+    let scripts = Scripts::new(ScriptPlan::default(), vec![Box::new(Alternating { number: 0 })]);
+    let settings = Settings { requests, scripts: Some(scripts), ..settings };
+    let outcome = simulate(&settings, Silent, &VirtualClock::new(Nanos(100))).unwrap();
+    let counts = |kind: usize, ending| outcome.by_request[kind].counts.ended(ending);
+    let all = [0, 1].map(|kind| [Ending::TimedOut, Ending::Unsent].map(|ending| counts(kind, ending)));
+    let [[_, unsent_first], [_, unsent_second]] = all;
+    assert!(unsent_first > 10 && unsent_second > 10, "{all:?}");
+    assert_eq!(
+        all.map(|counts| counts.iter().sum::<u64>()),
+        [outcome.total.counts.scheduled / 2; 2],
+        "{all:?}"
+    );
 }
 
 #[test]

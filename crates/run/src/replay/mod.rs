@@ -6,16 +6,18 @@
 
 mod entry;
 mod format;
+mod groups;
 mod range;
 mod sends;
 
 use crate::{Inputs, RunError};
 use entry::LogEntry;
 use format::LogFormat;
+use groups::PathGroups;
 use paceline_engine::script::{RequestScript, ScriptPlan, ScriptedResponse, Scripts};
-use paceline_engine::{Nanos, Requests, Settings, Trace};
-use paceline_http::Method;
-use paceline_job::{LoadModel, ReplaySpec, Shape};
+use paceline_engine::{Nanos, RequestKind, Requests, Settings, Trace};
+use paceline_http::{Method, RequestTemplate};
+use paceline_job::{LoadModel, ReplaySpec, RequestSpec, Shape};
 use range::LogRange;
 use sends::LoggedSends;
 use std::fs::File;
@@ -139,19 +141,21 @@ fn cannot_read(path: &Path, error: io::Error) -> RunError {
     RunError::usage(format!("cannot read the log {}", path.display())).because(error)
 }
 
-/// Reads the times and the positions of a log's requests. Also returns a notice about what is not replayed as it was.
+/// Reads the times and the positions of a log's requests, and which of `requests` they are, if there are several. Also returns a notice about what is not replayed as it was.
 ///
 /// # Errors
 /// [`RunError::Usage`] if the file cannot be read, or has no request that can be replayed.
 pub fn read_log(
     path: &Path,
     spec: ReplaySpec,
+    requests: &[RequestSpec],
     inputs: &mut Inputs,
 ) -> Result<(Trace, Option<String>), RunError> {
     let cannot = |error| cannot_read(path, error);
     let mut lines = BufReader::new(inputs.open("--replay", path).map_err(cannot)?);
     let mut selection = LogSelection::new(&spec)?;
     let (mut sends, mut left_out) = (LoggedSends::default(), LeftOut::default());
+    let (groups, mut kinds) = (PathGroups::of_requests(requests), Vec::new());
     let (mut line, mut position) = (Vec::new(), 0);
     loop {
         line.clear();
@@ -164,6 +168,9 @@ pub fn read_log(
         let rest = if is_cut { lines.skip_until(b'\n').map_err(cannot)? } else { 0 };
         if let Some(entry) = left_out.filter(text_of(&line), &mut selection) {
             sends.push(&entry.time, position);
+            if !groups.is_empty() {
+                kinds.push(groups.kind_of(&entry.target));
+            }
         }
         position += (read + rest) as u64;
     }
@@ -182,6 +189,7 @@ pub fn read_log(
             file: Some(path.to_owned()),
             replay: Some(spec),
             positions: positions.into(),
+            kinds: kinds.into(),
             ..moments.into()
         },
         notice,
@@ -202,12 +210,16 @@ pub fn replay(settings: &mut Settings, inputs: &mut Inputs) -> Result<(), RunErr
         format: format.clone(),
         ..LogReader::new(&log, trace, host.clone(), worker, settings.threads)
     };
-    let mut first = Vec::new();
-    reader(0).request(0, &mut first);
+    let kinds = settings.requests.kinds().iter().enumerate().map(|(kind, request)| {
+        let next = trace.kinds.iter().position(|of| usize::from(*of) == kind).unwrap_or(0);
+        let mut first = Vec::new();
+        LogReader { next, ..reader(0) }.request(0, &mut first);
+        RequestKind { template: RequestTemplate::fixed(first), method: Method::Other, ..request.clone() }
+    });
+    let requests = Requests::from_kinds(kinds.collect(), 0);
     let scripts = (0..settings.threads).map(|worker| Box::new(reader(worker)) as Box<dyn RequestScript>);
     let scripts = Scripts::new(ScriptPlan::default(), scripts.collect());
-    let check = settings.requests.kinds().first().map(|kind| kind.check.clone()).unwrap_or_default();
-    settings.requests = Arc::new(Requests::fixed(first, Method::Other, check));
+    settings.requests = Arc::new(requests);
     settings.scripts = Some(scripts);
     Ok(())
 }
@@ -216,6 +228,8 @@ pub fn replay(settings: &mut Settings, inputs: &mut Inputs) -> Result<(), RunErr
 struct LogReader {
     log: Arc<File>,
     positions: Arc<[u64]>,
+    /// The kind of each request, if they have several.
+    kinds: Arc<[u8]>,
     /// The next request of this worker, among all.
     next: usize,
     /// The distance to the one after it: the number of workers.
@@ -233,6 +247,7 @@ impl LogReader {
         Self {
             log: Arc::clone(log),
             positions: Arc::clone(&trace.positions),
+            kinds: Arc::clone(&trace.kinds),
             next: worker as usize,
             stride: workers as usize,
             format: None,
@@ -278,17 +293,22 @@ fn read_fully_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<us
 }
 
 impl RequestScript for LogReader {
-    fn request(&mut self, _: usize, bytes: &mut Vec<u8>) -> bool {
-        let Some(position) = self.positions.get(self.next).copied() else { return false };
-        self.next += self.stride;
+    fn request(&mut self, _: usize, bytes: &mut Vec<u8>) -> Option<u16> {
+        let position = self.positions.get(self.next).copied()?;
+        let kind = self.skip();
         // The line was readable before the run; if the log has changed, the remaining requests are unsent.
         let format = self.format.take();
         let line = self.line(position).map(text_of);
         let entry = line.ok().and_then(|line| read_entry(line, format.as_ref())).filter(is_sendable);
         self.format = format;
-        let Some(entry) = entry else { return false };
-        push_request(bytes, &entry, &self.host);
-        true
+        push_request(bytes, &entry?, &self.host);
+        Some(kind)
+    }
+
+    fn skip(&mut self) -> u16 {
+        let kind = self.kinds.get(self.next).copied().map_or(0, u16::from);
+        self.next += self.stride;
+        kind
     }
 
     fn delay(&mut self) -> Nanos {
@@ -372,6 +392,7 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
         read_log(
             log(text).path(),
             ReplaySpec { speed, all_methods, ..ReplaySpec::default() },
+            &[],
             &mut Inputs::default(),
         )
     }
@@ -410,13 +431,13 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
     /// The requests of each worker of a run that replays a log, in order.
     fn sent(path: &Path, workers: u32) -> Vec<Vec<String>> {
         let spec = ReplaySpec { all_methods: true, ..ReplaySpec::default() };
-        let trace = read_log(path, spec, &mut Inputs::default()).unwrap().0;
+        let trace = read_log(path, spec, &[], &mut Inputs::default()).unwrap().0;
         let log = Arc::new(File::open(path).unwrap());
         let of_worker = |worker: u32| {
             let mut reader = LogReader::new(&log, &trace, "h:1".to_owned(), worker, workers);
             let request = || {
                 let mut bytes = Vec::new();
-                reader.request(0, &mut bytes).then(|| String::from_utf8(bytes).unwrap())
+                reader.request(0, &mut bytes).map(|_| String::from_utf8(bytes).unwrap())
             };
             std::iter::from_fn(request).collect()
         };
@@ -455,12 +476,12 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
     #[test]
     fn a_log_that_changes_ends_the_replay() {
         let file = log(LOG);
-        let trace = read_log(file.path(), ReplaySpec::default(), &mut Inputs::default()).unwrap().0;
+        let trace = read_log(file.path(), ReplaySpec::default(), &[], &mut Inputs::default()).unwrap().0;
         let log = Arc::new(file.reopen().unwrap());
         let mut reader = LogReader::new(&log, &trace, "h".to_owned(), 0, 1);
         file.as_file().set_len(0).unwrap();
         let mut bytes = Vec::new();
-        assert!(!reader.request(0, &mut bytes) && bytes.is_empty());
+        assert!(reader.request(0, &mut bytes).is_none() && bytes.is_empty());
     }
 
     #[test]
@@ -469,7 +490,7 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
         let text = "10.0 GET /1\n20.5 GET /2\n30.0 GET /3\nother\n";
         let (from, until) = ("1970-01-01T00:00:20Z".parse().ok(), "00:00:30".parse().ok());
         let spec = ReplaySpec { from, until, format: Some(format), ..ReplaySpec::default() };
-        let read = |spec| read_log(log(text).path(), spec, &mut Inputs::default());
+        let read = |spec| read_log(log(text).path(), spec, &[], &mut Inputs::default());
         let (trace, notice) = read(spec.clone()).unwrap();
         assert_eq!((&*trace.moments, &*trace.positions), (&[Nanos::ZERO][..], &[12][..]));
         assert!(

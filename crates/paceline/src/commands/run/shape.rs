@@ -5,8 +5,8 @@ use super::explain::explain;
 use super::values::{duration, rate, whole};
 use crate::exit::Complaint;
 use paceline_job::{
-    Arrivals, Bound, ConnectionPart, ConnectionPlan, Job, LoadModel, LogTime, Nanos, Rate, RatePart,
-    ReplaySpec, Shape, Trace,
+    Arrivals, Bound, ConnectionPart, ConnectionPlan, Job, LoadModel, LogTime, Nanos, PathPattern, Rate,
+    RatePart, ReplaySpec, RequestSpec, Shape, Trace,
 };
 use paceline_run::{Inputs, read_trace};
 use std::path::PathBuf;
@@ -71,6 +71,19 @@ pub struct ShapeFlags {
     #[arg(hide_short_help = true, long, value_name = "FORMAT", requires = "replay", help_heading = "Load")]
     pub log_format: Option<String>,
 
+    /// Report the paths of a pattern apart, such as '/c/{id}' or '/static/*'; repeatable
+    ///
+    /// The first pattern that matches counts; all other requests are the group `other`.
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "PATTERN",
+        requires = "replay",
+        conflicts_with = "har",
+        help_heading = "Load"
+    )]
+    pub replay_group: Vec<PathPattern>,
+
     /// Spacing of the arrivals of an open loop [default: constant]
     #[arg(hide_short_help = true, long, value_enum, requires = "rate", help_heading = "Load")]
     pub arrivals: Option<Arrivals>,
@@ -97,6 +110,7 @@ impl ShapeFlags {
                 job.window = window;
             }
         }
+        self.group_replay(job);
         if let Some(shape) = trace.map(Shape::Trace).or_else(|| self.rate.clone()) {
             job.load = LoadModel::Open { shape, arrivals: self.arrivals.unwrap_or_default() };
             read_trace(job, inputs).map_err(explain)?.iter().for_each(|notice| crate::exit::say(notice));
@@ -109,6 +123,22 @@ impl ShapeFlags {
             *arrivals = given;
         }
         Ok(())
+    }
+
+    /// Makes each group of a log's paths a request of the job.
+    fn group_replay(&self, job: &mut Job) {
+        if self.replay_group.is_empty() {
+            return;
+        }
+        let shared = job.requests.first().cloned().unwrap_or_default();
+        let group = |name: &str, path: &str| RequestSpec {
+            name: Some(name.to_owned()),
+            path: Some(path.to_owned()),
+            literal: true,
+            ..shared.clone()
+        };
+        let groups = self.replay_group.iter().map(|pattern| group(pattern.as_str(), pattern.as_str()));
+        job.requests = groups.chain([group("other", PathPattern::ANY)]).collect();
     }
 
     /// The schedule or the log whose times are used, not yet read.

@@ -60,6 +60,7 @@ fn what_cannot_be_replayed_is_refused() {
         (&["-r", "5"][..], "cannot be used with"),
         (&["--speed", "0"], "a speed is a number from 0.001"),
         (&["--http", "2"], "a log is replayed over HTTP/1.1"),
+        (&["--replay-group", "/a*"], "is not a pattern of paths"),
     ] {
         let output = replay(&server, flags);
         let reported = String::from_utf8_lossy(&output.stderr);
@@ -109,6 +110,43 @@ fn a_record_repeats_its_replay() {
         assert_eq!(record("run.json")[key], record("again.json")[key]);
     }
     assert_eq!(record("again.json")["job"]["loop"]["shape"]["replay"], replay);
+}
+
+#[test]
+fn requests_are_reported_by_the_group_of_their_path() {
+    let server = Server::start(|request| if request.path == "/3" { (404, Vec::new()) } else { ok(request) });
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://{}/", server.address);
+    let groups = ["--replay-group", "/1", "--replay-group", "/{id}/x", "--replay-group", "/3"];
+    let flags =
+        [&groups[..], &["--speed", "20", "--allow-invalid", "--slo", "step(/1).p99<1m", "-o", "run.json"]]
+            .concat();
+    let output = replay_in(folder.path(), &url, &flags);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+    let table: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    for row in [["/1", "1"], ["/{id}/x", "0"], ["/3", "1"], ["other", "1"]] {
+        assert!(table.iter().any(|cells| cells.starts_with(&row)), "{row:?}: {shown}");
+    }
+    let counts = |name: &str| -> Vec<(serde_json::Value, serde_json::Value)> {
+        let record: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(folder.path().join(name)).unwrap()).unwrap();
+        let parts = record["by_request"].as_array().unwrap();
+        parts.iter().map(|part| (part["name"].clone(), part["block"]["counts"].clone())).collect()
+    };
+    let first = counts("run.json");
+    let [one, none, three, other] = first.as_slice() else { panic!("{first:?}") };
+    assert_eq!(
+        (&one.1["ok"], &none.1["scheduled"], &three.1["bad_status"]),
+        (&1.into(), &0.into(), &1.into())
+    );
+    assert_eq!((&other.0, &other.1["ok"]), (&"other".into(), &1.into()));
+    let mut again = Command::new(PACELINE);
+    again
+        .args(["run", "--job", "run.json", "--allow-invalid", "-o", "again.json"])
+        .current_dir(folder.path());
+    assert!(again.output().unwrap().status.success());
+    assert_eq!(counts("again.json"), first);
 }
 
 #[test]
