@@ -23,6 +23,7 @@ mod outcome;
 mod pace;
 mod profile;
 mod random;
+mod request_log;
 mod requests;
 mod run;
 pub mod script;
@@ -58,6 +59,7 @@ pub use paceline_job::{
 };
 pub use profile::due_between;
 pub use random::Random;
+pub use request_log::{LoggedRequest, RequestLog};
 pub use requests::{RequestKind, Requests, UpgradeRequest, Upload};
 pub use run::{RunStart, StopFlag, run, run_when};
 pub use settings::Settings;

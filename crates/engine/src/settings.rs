@@ -2,7 +2,7 @@
 
 use crate::script::Scripts;
 use crate::tls::TlsSettings;
-use crate::{Address, Bound, EngineError, Job, Nanos, PaceKind, Requests};
+use crate::{Address, Bound, EngineError, Job, Nanos, PaceKind, RequestLog, Requests};
 use paceline_job::{LoaderShare, Protocol};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Settings {
     pub requests: Arc<Requests>,
     /// The programs that make the requests, if there are any: one for each thread.
     pub scripts: Option<Scripts>,
+    /// Where single requests are kept, if a report lists them.
+    pub request_log: Option<Arc<RequestLog>>,
     /// The addresses that the connections of single threads go to instead, by thread.
     pub thread_addresses: Arc<[Option<Address>]>,
     /// The number of threads, each with its own connections: those of the job, or more if one descriptor table does not
@@ -50,6 +52,7 @@ impl Settings {
             tls: None,
             requests,
             scripts: None,
+            request_log: None,
             thread_addresses: Arc::from([]),
             threads: job.threads,
             pace: PaceKind::Sleep,

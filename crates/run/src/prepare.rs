@@ -78,6 +78,7 @@ impl Prepared {
                 tls: destination.tls.clone(),
                 requests,
                 scripts: None,
+                request_log: None,
                 thread_addresses: Arc::from([]),
                 threads: thread_count,
                 pace: pace(&job, thread_count, &cores),

@@ -16,8 +16,9 @@ use super::streams::Streams;
 use super::ticks::TickRange;
 use crate::arrivals::SampledIntervals;
 use crate::outcome::{ConnectionCounts, ConnectionFailure};
+use crate::request_log::{LoggedRequest, WorkerLog};
 use crate::stream::StreamFault;
-use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, WrongBody};
+use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, Timestamps, WrongBody};
 
 /// The number of times that a request may be handed back before it counts as failed, so that a run ends against a
 /// server that refuses everything.
@@ -117,6 +118,10 @@ pub struct Tracker<'a> {
     connect_began: Vec<Nanos>,
     /// When the kernel received the bytes read last, if timestamps are enabled.
     kernel_received: Option<Nanos>,
+    /// The single requests, if they are kept.
+    log: Option<WorkerLog>,
+    /// Whether a response is noted in more than the tallies: when the kernel received it, or in the log.
+    notes_responses: bool,
     /// Whether an exchange was answered since the loop last checked.
     answered: bool,
     /// Requests that servers handed back.
@@ -156,6 +161,8 @@ impl<'a> Tracker<'a> {
             medians: if open { Medians::new(connections) } else { Medians::default() },
             connect_began: vec![Nanos::ZERO; if connects_for_each { connections as usize } else { 0 }],
             kernel_received: None,
+            log: settings.request_log.as_ref().map(WorkerLog::new),
+            notes_responses: settings.request_log.is_some() || settings.job.timestamps != Timestamps::User,
             answered: false,
             returned: 0,
             redirects: 0,
@@ -169,6 +176,7 @@ impl<'a> Tracker<'a> {
     pub(super) fn begin_run(&mut self, timeline: Timeline, worker: u32) {
         self.schedule = Schedule::new(self.settings, &timeline, worker);
         self.recorder.begin(timeline);
+        self.log.iter_mut().for_each(|log| log.epoch = timeline.epoch);
         self.recorder.note_sends(SampledIntervals::from_settings(self.settings, &timeline));
         self.served.fill(0);
     }
@@ -389,10 +397,8 @@ impl<'a> Tracker<'a> {
         now: Nanos,
     ) {
         self.recorder.answered(exchange, count.into(), response, now);
-        if let Some(received) = self.kernel_received
-            && response.ending == Ending::Ok
-        {
-            self.recorder.received(exchange.block, now.since(received), count.into());
+        if self.notes_responses {
+            self.note_response(slot, exchange, count, response, now);
         }
         self.answered = true;
         let is_ok = response.ending == Ending::Ok;
@@ -405,6 +411,36 @@ impl<'a> Tracker<'a> {
         }
         if is_ok {
             self.connected_and_served(slot, exchange, now);
+        }
+    }
+
+    /// Records when the kernel received responses, and keeps their requests in the log.
+    #[inline(never)]
+    fn note_response(
+        &mut self,
+        slot: Slot,
+        exchange: &Exchange,
+        count: u16,
+        response: &ReceivedResponse,
+        now: Nanos,
+    ) {
+        if let Some(received) = self.kernel_received
+            && response.ending == Ending::Ok
+        {
+            self.recorder.received(exchange.block, now.since(received), count.into());
+        }
+        if let Some(log) = &mut self.log
+            && self.recorder.is_windows(exchange.block)
+        {
+            let began = self.connect_began.get(slot as usize);
+            let request = LoggedRequest {
+                sent: exchange.actual.since(log.epoch),
+                connect: began.map_or(Nanos::ZERO, |began| exchange.actual.since(*began)),
+                first_byte: response.first_byte.since(exchange.actual),
+                service: now.since(exchange.actual),
+                status: response.status,
+            };
+            log.add(request, count);
         }
     }
 
@@ -716,6 +752,7 @@ impl<'a> Tracker<'a> {
     /// Returns the first wrong body of each kind of request. Adds all other results to the connections: requests served
     /// and median service time of each, requests handed back, and failures.
     pub(super) fn finish(self, connections: &mut ConnectionCounts) -> Vec<Option<WrongBody>> {
+        self.log.into_iter().for_each(WorkerLog::end);
         connections.by_address = self.addresses.into_counts(&self.served);
         connections.served = self.served;
         connections.medians = self.medians.into_medians();

@@ -7,10 +7,11 @@ use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate, simulate_with};
 use paceline_engine::{
-    Arrivals, Bound, Ending, LoadModel, Measure, Nanos, PaceKind, Random, Settings, Slot, Tally, Think,
-    ThreadOutcome, WindowLength,
+    Arrivals, Bound, Ending, LoadModel, LoggedRequest, Measure, Nanos, PaceKind, Random, RequestLog,
+    Settings, Slot, Tally, Think, ThreadOutcome, WindowLength,
 };
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Accepts after 2 ms, responds after 3 ms, closes if configured to.
 struct Steady {
@@ -97,6 +98,28 @@ fn without_keep_alive_connecting_and_service_add_up() {
         assert_eq!(outcome.total.counts.scheduled, 600);
         // Whichever side closes, the close was planned.
         assert_eq!((outcome.connections.closed_by_server, outcome.connections.closed_by_us), (0, 0));
+    }
+}
+
+#[test]
+fn single_requests_are_kept_in_the_order_of_their_responses() {
+    for (keep_alive, connect) in [(true, Nanos::ZERO), (false, CONNECT)] {
+        let log = Arc::new(RequestLog::new(7));
+        let settings = closed_loop(2, 1).with(|job| {
+            (job.keep_alive, job.window) = (keep_alive, Bound::Requests(10));
+        });
+        let settings = Settings { request_log: Some(Arc::clone(&log)), ..settings };
+        let (outcome, _) = run(&settings, false);
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 10);
+        let requests = log.take();
+        assert_eq!(requests.len(), 7);
+        assert!(requests.is_sorted_by_key(LoggedRequest::completed));
+        let each = |place: usize| Nanos((SERVICE.0 + connect.0) * place as u64 / 2);
+        for (place, request) in requests.iter().enumerate() {
+            let &LoggedRequest { sent, connect: took, first_byte, service, status } = request;
+            assert_eq!((took, first_byte, service, status), (connect, SERVICE, SERVICE, 200));
+            assert_eq!(sent, each(place / 2 * 2), "{keep_alive} {place}");
+        }
     }
 }
 
