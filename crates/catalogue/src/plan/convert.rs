@@ -293,8 +293,9 @@ fn shape(load: &PlanLoad) -> Result<(), KeyProblem> {
 
 /// A load that another generator's command line describes: it is a plain one.
 fn tool(load: &PlanLoad) -> Result<(), KeyProblem> {
-    if load.tool.is_none() {
-        return Ok(());
+    let Some(line) = &load.tool else { return Ok(()) };
+    if shlex::split(line).is_none() {
+        return Err(("tool", format!("`tool` has a quote without an end: {line}")));
     }
     let others = [
         ("depth", load.depth > 1),

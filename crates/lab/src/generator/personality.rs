@@ -31,9 +31,9 @@ impl Personality {
         Some(checked.map(|()| Self { program: program.to_vec(), words }))
     }
 
-    /// The command line of a load.
+    /// The command line of a load, with quotes as in a shell: the plan's check found them closed.
     pub fn of_load(program: &[String], line: &str) -> Self {
-        let words = line.split_ascii_whitespace().chain(["{url}"]).map(str::to_owned).collect();
+        let words = shlex::split(line).unwrap_or_default().into_iter().chain(["{url}".to_owned()]).collect();
         Self { program: program.to_vec(), words }
     }
 
@@ -115,6 +115,8 @@ mod tests {
             ..assignment().load
         };
         let assignment = Assignment { load, ..assignment() };
+        let quoted = Personality::of_load(&program(), "ab -H 'X: {connections} c'").command(&assignment);
+        assert_eq!(quoted[1..4], ["ab", "-H", "X: 64 c"]);
         assert_eq!(
             Personality::of_load(&program(), line).command(&assignment).join(" "),
             "paceline ab -r -k -n 15000 -c 64 http://127.0.0.1:20000/hello --paceline-record /tmp/run.json \
