@@ -30,7 +30,7 @@ pub use peer::{Peer, PeerLaunch};
 pub use quantity::{bytes, count, number, time_ns, total};
 pub use report::{PeerReport, PrintedReport};
 pub use siege::SIEGE_SETTINGS;
-pub use tool::{FirstResponse, LogRow, ToolCommand, ToolInputs, ToolOutput};
+pub use tool::{FirstResponse, ListedRequest, LogRow, ToolCommand, ToolInputs, ToolOutput};
 pub use tools::{tool_command, tools};
 pub use wrk::{SampleValues, ScriptCall, ScriptErrors, ScriptResults, run_results};
 

@@ -4,7 +4,7 @@
 //! The modules of the tools implement [`ToolCommand`]; the same modules read the tools' reports.
 
 use crate::wrk::{ScriptCall, ScriptResults};
-use paceline_job::{Content, Job};
+use paceline_job::{Content, Job, Nanos};
 use paceline_record::{Run, Severity};
 use std::time::Duration;
 
@@ -67,6 +67,31 @@ pub struct FirstResponse {
     pub body_bytes: u64,
 }
 
+/// The maximum number of single requests that a report lists. hey has the same limit.
+pub(crate) const MAX_LISTED: usize = 1_000_000;
+
+/// A request of a run that was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListedRequest {
+    /// When it was sent, since the end of the connect phase.
+    pub sent: Nanos,
+    /// How long its connection took, if that was made for it alone; otherwise 0.
+    pub connect: Nanos,
+    /// From its send to the first byte of the response.
+    pub first_byte: Nanos,
+    /// From its send to the last byte.
+    pub service: Nanos,
+    /// The status of the response.
+    pub status: u16,
+}
+
+impl ListedRequest {
+    /// The time of the whole, with its connection.
+    pub(crate) fn whole(&self) -> Nanos {
+        self.connect + self.service
+    }
+}
+
 /// A parsed command line of a tool.
 pub trait ToolCommand {
     /// The job that it describes.
@@ -93,6 +118,14 @@ pub trait ToolCommand {
 
     /// The report of a run.
     fn report(&self, run: &Run, first: Option<&FirstResponse>) -> ToolOutput;
+
+    /// The maximum number of single requests to keep for [`ToolCommand::list`]; 0 if the report lists none.
+    fn max_listed(&self) -> usize {
+        0
+    }
+
+    /// Lists the requests of a run, in the order of their responses, in a report.
+    fn list(&self, _: &Run, _requests: Vec<ListedRequest>, _report: &mut ToolOutput) {}
 
     /// A file for the whole record.
     fn record_file(&self) -> Option<&str>;

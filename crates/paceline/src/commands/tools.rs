@@ -6,10 +6,11 @@
 use super::run::carry_out_job;
 use super::script::LoadedScript;
 use crate::exit::{self, Complaint};
-use paceline_engine::{Address, Settings, StopFlag};
+use paceline_engine::{Address, LoggedRequest, RequestLog, Settings, StopFlag};
 use paceline_escape::{JsonText, TerminalText};
 use paceline_peers::{
-    FirstResponse, ScriptCall, ScriptResults, ToolCommand, ToolInputs, ToolOutput, tool_command, tools,
+    FirstResponse, ListedRequest, ScriptCall, ScriptResults, ToolCommand, ToolInputs, ToolOutput,
+    tool_command, tools,
 };
 use paceline_record::Run;
 use paceline_run::{PhaseEventWriter, Prepared};
@@ -19,6 +20,7 @@ use std::io;
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The exit status of a script's failure: that of wrk.
@@ -137,7 +139,7 @@ fn outcome(name: &str, mut arguments: Vec<String>) -> anyhow::Result<Ended> {
         anyhow::Ok(start.refusal.is_none())
     };
     let run = carry_out_job(command.job(), command.time_limit(), events, begin);
-    let Start { refusal, first, script } = start;
+    let Start { refusal, first, script, log } = start;
     let failure = script.as_ref().and_then(LoadedScript::end);
     let run = match (run, failure.as_ref()) {
         (Ok(Some(run)), _) => run,
@@ -150,6 +152,9 @@ fn outcome(name: &str, mut arguments: Vec<String>) -> anyhow::Result<Ended> {
     };
     write_record(command.as_ref(), &run)?;
     let mut output = command.report(&run, first.as_ref());
+    if let Some(log) = log {
+        command.list(&run, log.take().iter().map(listed).collect(), &mut output);
+    }
     if let Some(failure) = failure {
         output =
             ToolOutput { stderr: refused(failure).stderr + &output.stderr, status: SCRIPT_FAILED, ..output };
@@ -164,6 +169,8 @@ struct Start {
     refusal: Option<ToolOutput>,
     first: Option<FirstResponse>,
     script: Option<LoadedScript>,
+    /// The single requests, if the report lists them.
+    log: Option<Arc<RequestLog>>,
 }
 
 impl Start {
@@ -189,8 +196,16 @@ impl Start {
         if command.wants_first_response() {
             self.first = first_response(prepared);
         }
+        self.log =
+            Some(command.max_listed()).filter(|max| *max > 0).map(|max| Arc::new(RequestLog::new(max)));
+        prepared.settings.request_log.clone_from(&self.log);
         Ok(None)
     }
+}
+
+fn listed(request: &LoggedRequest) -> ListedRequest {
+    let &LoggedRequest { sent, connect, first_byte, service, status } = request;
+    ListedRequest { sent, connect, first_byte, service, status }
 }
 
 /// Loads a script, and lets it make the requests of a run.

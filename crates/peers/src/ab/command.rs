@@ -4,7 +4,7 @@
 //! with what to use instead. `-t` sets `-n` to 50,000, as in ab, so that a larger `-n` must come after it.
 
 use crate::getopt::OptionTable;
-use crate::tool::{ToolInputs, ToolOutput, take_record_file, unreadable_body};
+use crate::tool::{MAX_LISTED, ToolInputs, ToolOutput, take_record_file, unreadable_body};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_http::{Scheme, Url};
 use paceline_job::{Bound, Content, Job, Nanos, Protocol, Proxy, RequestSpec, TlsSpec, TlsVersion};
@@ -33,6 +33,8 @@ pub struct AbCommand {
     pub html: Option<[String; 3]>,
     /// The file of percentiles (`-e`).
     pub csv: Option<String>,
+    /// The file of `-g`, for a row for each request.
+    pub gnuplot: Option<String>,
     record_file: Option<String>,
 }
 
@@ -241,11 +243,7 @@ impl AbCommand {
             'z' => value.clone_into(&mut self.html.get_or_insert_with(table)[2]),
             'e' => self.csv = Some(value.to_owned()),
             'V' => return Err(ToolOutput { stdout: heading(), ..ToolOutput::default() }),
-            'g' => {
-                let instead =
-                    "single requests are not kept; -e FILE writes percentiles, `paceline run --rows` seconds";
-                return Err(refusal('g', instead));
-            }
+            'g' => self.gnuplot = Some(value.to_owned()),
             'b' => return Err(refusal('b', "leave it out: the kernel sizes the buffers")),
             'I' => {
                 return Err(refusal('I', "the name is always sent; `paceline run --server-name` changes it"));
@@ -264,6 +262,9 @@ impl AbCommand {
         self.job.url = parsed.ok_or_else(|| usage("invalid URL"))?;
         if u64::from(self.job.connections) > self.requests {
             return Err(usage("Cannot use concurrency level greater than total number of requests"));
+        }
+        if self.gnuplot.is_some() && self.requests > MAX_LISTED as u64 {
+            return Err(refusal('g', "with more than 1,000,000 requests, which would all be in memory"));
         }
         let is_secure = self.job.url.scheme == Scheme::Https;
         if !is_secure {
@@ -364,7 +365,11 @@ mod tests {
             (format!("-n x {url}"), "Invalid number of requests\n", 1),
             (format!("-p a -u b {url}"), "Cannot mix PUT with other methods\n", 1),
             (format!("-c 0 {url}"), "ab: Invalid Concurrency [Range 0..20000]\n", 22),
-            (format!("-g f {url}"), "paceline: ab -g is not supported: single requests", 22),
+            (
+                format!("-g f -n 1000001 {url}"),
+                "paceline: ab -g is not supported: with more than 1,000,000",
+                22,
+            ),
             (format!("-v 4 {url}"), "paceline: ab -v is not supported: `paceline run URL --debug`", 22),
             (format!("-Q {url}"), "ab: invalid option -- 'Q'\nUsage: ab", 22),
             ("-h".to_owned(), "Usage: ab", 22),

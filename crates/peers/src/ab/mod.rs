@@ -11,7 +11,7 @@ pub use command::AbCommand;
 use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::number;
 use crate::report::{Lines, PeerReport, PrintedReport};
-use crate::tool::{FirstResponse, ToolCommand, ToolOutput};
+use crate::tool::{FirstResponse, ListedRequest, MAX_LISTED, ToolCommand, ToolOutput};
 use paceline_job::Job;
 use paceline_record::{Bytes, Counts, Run};
 use std::collections::BTreeMap;
@@ -144,6 +144,14 @@ impl ToolCommand for AbCommand {
 
     fn report(&self, run: &Run, first: Option<&FirstResponse>) -> ToolOutput {
         write::report(self, run, first)
+    }
+
+    fn max_listed(&self) -> usize {
+        if self.gnuplot.is_some() { MAX_LISTED } else { 0 }
+    }
+
+    fn list(&self, run: &Run, requests: Vec<ListedRequest>, report: &mut ToolOutput) {
+        write::list(self, run, requests, report);
     }
 
     fn record_file(&self) -> Option<&str> {

@@ -5,11 +5,14 @@
 
 use super::command::{AbCommand, heading};
 use crate::answers::{answered, answered_with, connect_times, whole_times, with_failures};
-use crate::tool::{FirstResponse, ToolOutput, concerns};
+use crate::tool::{FirstResponse, ListedRequest, ToolOutput, concerns};
+use jiff::Timestamp;
+use paceline_job::Nanos;
 use paceline_record::{Block, Run};
 use paceline_stats::Histogram;
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// The percentiles of its table; the last is the longest time.
 const PERCENTS: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
@@ -104,6 +107,25 @@ pub fn report(command: &AbCommand, run: &Run, first: Option<&FirstResponse>) -> 
     let files = command.csv.iter().filter(|_| command.html.is_none());
     let files = files.map(|file| (file.clone(), report.csv())).collect();
     ToolOutput { stdout: text, stderr, status, files, ..ToolOutput::default() }
+}
+
+/// Adds the file of `-g`: a row for each request, the fastest first.
+pub fn list(command: &AbCommand, run: &Run, mut requests: Vec<ListedRequest>, report: &mut ToolOutput) {
+    let Some(file) = command.gnuplot.as_ref().filter(|_| command.html.is_none()) else { return };
+    requests.sort_by_key(ListedRequest::whole);
+    let started_at = run.started_at.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+    let connected = Nanos(run.phases.window.start_ns);
+    let mut text = "starttime\tseconds\tctime\tdtime\tttime\twait\n".to_owned();
+    for request in &requests {
+        let began = Duration::from((connected + request.sent).since(request.connect));
+        let began = started_at.checked_add(began).unwrap_or(started_at);
+        let [connect, rest, whole, wait] =
+            [request.connect, request.service, request.whole(), request.first_byte]
+                .map(|time| time.0.saturating_add(500_000) / 1_000_000);
+        let (time, seconds) = (began.strftime("%a %b %d %H:%M:%S %Y"), began.as_second());
+        let _ = writeln!(text, "{time}\t{seconds}\t{connect}\t{rest}\t{whole}\t{wait}");
+    }
+    report.files.push((file.clone(), text));
 }
 
 /// At least so many bodies have another length than the first.

@@ -59,6 +59,8 @@ pub struct HeyCommand {
     content_type: String,
     headers: Headers,
     user_agent: String,
+    /// Whether the report is a list of all requests (`-o csv`).
+    pub lists_requests: bool,
     record_file: Option<String>,
 }
 
@@ -115,6 +117,7 @@ impl HeyCommand {
             content_type: "text/html".to_owned(),
             headers: Headers::default(),
             user_agent: String::new(),
+            lists_requests: false,
             record_file,
         };
         for (flag, value) in &flags {
@@ -150,12 +153,9 @@ impl HeyCommand {
                 self.job.timeout = if seconds == 0 { NO_TIMEOUT } else { Nanos::from_secs(seconds) };
             }
             "cpus" => self.job.threads = parsed::<u32>(flag, value)?.max(1),
-            "o" if value == "csv" => {
-                let instead = "single requests are not kept; `paceline run --csv FILE` writes a row per second, -o FILE.hgrm all percentiles";
-                return Err(refusal("o csv", instead));
-            }
+            "o" if value == "csv" => self.lists_requests = true,
             "o" if !value.is_empty() => {
-                return Err(refusal(&format!("o {value}"), "leave it out for the summary"));
+                return Err(refusal(&format!("o {value}"), "use csv, or leave it out for the summary"));
             }
             "o" | "more" => {}
             "h2" => self.job.protocol = if is_set(flag, value)? { Protocol::Http2 } else { Protocol::Http11 },
@@ -395,7 +395,6 @@ mod tests {
             ("-q NaN http://a/", "paceline: -q NaN: not a rate that can be sent\n\nUsage", 1),
             ("-q 1e300 http://a/", "paceline: -q 1000", 1),
             ("-H bad http://a/", "could not parse the provided input; input = bad\n\nUsage", 1),
-            ("-o csv http://a/", "paceline: hey -o csv is not supported", 1),
             ("-o xml http://a/", "paceline: hey -o xml is not supported", 1),
         ] {
             let output = parse(line).unwrap_err();

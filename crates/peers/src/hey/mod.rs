@@ -13,7 +13,7 @@ pub use command::HeyCommand;
 use crate::peer::{Peer, PeerLaunch};
 use crate::quantity::{count, number, total};
 use crate::report::{PeerReport, PrintedReport};
-use crate::tool::{FirstResponse, ToolCommand, ToolOutput};
+use crate::tool::{FirstResponse, ListedRequest, MAX_LISTED, ToolCommand, ToolOutput};
 use paceline_job::Job;
 use paceline_record::{Bytes, Counts, Run};
 use std::collections::BTreeMap;
@@ -98,6 +98,14 @@ impl ToolCommand for HeyCommand {
 
     fn report(&self, run: &Run, _first: Option<&FirstResponse>) -> ToolOutput {
         write::report(self, run)
+    }
+
+    fn max_listed(&self) -> usize {
+        if self.lists_requests { MAX_LISTED } else { 0 }
+    }
+
+    fn list(&self, _: &Run, requests: Vec<ListedRequest>, report: &mut ToolOutput) {
+        report.stdout = write::csv(&requests);
     }
 
     fn record_file(&self) -> Option<&str> {

@@ -6,7 +6,7 @@ use super::command::HeyCommand;
 use crate::answers::{
     answered, connect_times, times_left_out, until_last_response, whole_times, with_failures,
 };
-use crate::tool::{ToolOutput, concerns};
+use crate::tool::{ListedRequest, ToolOutput, concerns};
 use paceline_record::Run;
 use paceline_stats::Histogram;
 use std::fmt::Write as _;
@@ -17,6 +17,10 @@ const PERCENTS: [u64; 7] = [10, 25, 50, 75, 90, 95, 99];
 const BARS: u32 = 10;
 /// The length of the longest bar.
 const BAR_LENGTH: u64 = 40;
+
+/// The columns of `-o csv`.
+const CSV_HEADER: &str =
+    "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset";
 
 /// The figures of a summary.
 #[derive(Default)]
@@ -69,8 +73,26 @@ pub fn unresolved(command: &HeyCommand, host: &str) -> ToolOutput {
 }
 
 fn all_failed(command: &HeyCommand, error: String) -> ToolOutput {
+    if command.lists_requests {
+        return ToolOutput::of_stdout(csv(&[]));
+    }
     let errors = vec![(command.requests(), error)];
     ToolOutput::of_stdout(text(&Figures { errors, ..Figures::default() }))
+}
+
+/// A row for each request (`-o csv`), in the order of the responses.
+pub fn csv(requests: &[ListedRequest]) -> String {
+    let mut text = CSV_HEADER.to_owned();
+    for request in requests {
+        let &ListedRequest { sent, connect, first_byte, service, status } = request;
+        let [whole, connect, delay, read, offset] =
+            [request.whole(), connect, first_byte, service.since(first_byte), sent.since(connect)]
+                .map(|time| shown(time.as_secs_f64()));
+        // The lookup of the name and the write of a request are not measured apart.
+        let none = shown(0.0);
+        let _ = write!(text, "\n{whole},{connect},{none},{none},{delay},{read},{status},{offset}");
+    }
+    text + "\n"
 }
 
 fn connect_error(command: &HeyCommand, why: &str) -> String {

@@ -188,3 +188,20 @@ fn a_mean_far_from_the_median_is_an_error() {
     );
     assert!(warned(&row(4, 1.5)).starts_with("ERROR: "));
 }
+
+#[test]
+fn requests_are_listed_as_by_ab() {
+    let mut run = run();
+    run.started_at = "2026-01-02T03:04:05.900Z".to_owned();
+    run.phases.window.start_ns = 90_000_000;
+    let ms = Nanos::from_millis;
+    let (sent, connect, first_byte, service) = (ms(30), ms(5), Nanos(40_600_000), ms(45));
+    let slow = ListedRequest { sent, connect, first_byte, service, status: 200 };
+    let quick = ListedRequest { first_byte: ms(1), service: ms(2), status: 200, ..ListedRequest::default() };
+    let mut output = ToolOutput::default();
+    list(&command("-g f.tsv http://127.0.0.1/"), &run, vec![slow, quick], &mut output);
+    let rows = "starttime\tseconds\tctime\tdtime\tttime\twait\n\
+                Fri Jan 02 03:04:05 2026\t1767323045\t0\t2\t2\t1\n\
+                Fri Jan 02 03:04:06 2026\t1767323046\t5\t45\t50\t41\n";
+    assert_eq!(output.files, [("f.tsv".to_owned(), rows.to_owned())]);
+}

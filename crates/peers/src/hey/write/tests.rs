@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{PrintedReport, peer};
+use paceline_job::Nanos;
 use paceline_record::{Counts, Phases, Times, fixture};
 
 const HEY: &str = include_str!("../../../../import/fixtures/hey.txt");
@@ -110,4 +111,20 @@ fn connecting_is_over_all_responses() {
     let output = report(&command("-disable-keepalive http://127.0.0.1:1/"), &run);
     assert!(output.stdout.contains("DNS+dialup:\t0.0100 secs, 0.0100 secs"), "{}", output.stdout);
     assert!(output.stderr.contains("the times leave out 100 responses"), "{}", output.stderr);
+}
+
+#[test]
+fn requests_are_listed_as_by_hey() {
+    let ms = Nanos::from_millis;
+    let (sent, connect, first_byte, service) = (ms(30), ms(5), ms(40), ms(41));
+    let slow = ListedRequest { sent, connect, first_byte, service, status: 404 };
+    let quick = ListedRequest { first_byte: ms(1), service: ms(1), status: 200, ..ListedRequest::default() };
+    assert_eq!(
+        csv(&[quick, slow]),
+        "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n\
+         0.0010,0.0000,0.0000,0.0000,0.0010,0.0000,200,0.0000\n\
+         0.0460,0.0050,0.0000,0.0000,0.0400,0.0010,404,0.0250\n"
+    );
+    let command = command("-o csv http://127.0.0.1/");
+    assert_eq!(unreachable(&command, "Connection refused").stdout, csv(&[]));
 }
