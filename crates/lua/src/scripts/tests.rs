@@ -312,7 +312,7 @@ fn a_call_that_does_not_return_is_ended() {
         let scripts =
             LuaScripts::load(call(&listener, &[], false), source.as_bytes(), 1, Arc::clone(&watch)).unwrap();
         let mut programs = scripts.programs(None);
-        assert!(!programs[0].request(0, &mut Vec::new()));
+        assert!(programs[0].request(0, &mut Vec::new()).is_none());
         let failure = watch.failure().unwrap();
         assert_eq!(failure, "some.lua:3: the run is over, and the script was still running");
     }

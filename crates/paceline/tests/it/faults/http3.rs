@@ -121,7 +121,7 @@ pub const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "ends its control stream",
-        serve: || answering(|_| Answer { bytes: response(200, &[], b"ok"), end: End::EndControl }),
+        serve: || answering(|_| Answer { bytes: response(200, &[], b"ok"), end: End::ControlStream }),
         flags: FLAGS,
         outcomes: &["io_failed"],
         exits: &[1],

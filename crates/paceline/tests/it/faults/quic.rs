@@ -54,7 +54,7 @@ pub enum End {
     /// GOAWAY on the control stream: no request is processed.
     GoAway,
     /// The control stream ends.
-    EndControl,
+    ControlStream,
 }
 
 struct Peer {
@@ -214,7 +214,7 @@ fn send(peer: &mut Peer, id: StreamId, mut answer: Answer) -> Option<(StreamId, 
             paceline_http::h3::write_goaway(&mut bytes, 0);
             peer.control.map(|control| peer.connection.send_stream(control).write(&bytes));
         }
-        End::EndControl => drop(peer.control.map(|control| peer.connection.send_stream(control).finish())),
+        End::ControlStream => drop(peer.control.map(|control| peer.connection.send_stream(control).finish())),
     }
     None
 }
