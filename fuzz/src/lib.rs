@@ -13,6 +13,7 @@ mod chunked;
 mod events;
 mod gc_log;
 mod generator_output;
+mod grpc_messages;
 mod histogram;
 mod http2_fields;
 mod http2_frames;
@@ -55,6 +56,7 @@ macro_rules! for_each_target {
             events: 2_500,
             gc_log: 2_500,
             generator_output: 2_500,
+            grpc_messages: 2_500,
             histogram: 2_500,
             http2_fields: 2_500,
             http2_frames: 2_500,
