@@ -68,6 +68,8 @@ pub enum ConnectionFailure {
     NoUpgrade,
     /// The server answered the handshake of a WebSocket with another status than 101, this one.
     UpgradeRefused(u16),
+    /// The server's SETTINGS of HTTP/2 do not allow a WebSocket (RFC 8441).
+    NoExtendedConnect,
     /// The server accepted the handshake of a WebSocket in a way that breaks its rules.
     InvalidUpgrade,
     /// The received frames break the rules of WebSocket.
@@ -166,6 +168,9 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::NoUpgrade => "no answer to the WebSocket handshake within the connect timeout",
             ConnectionFailure::UpgradeRefused(status) => {
                 return write!(f, "the server answered the WebSocket handshake with status {status}");
+            }
+            ConnectionFailure::NoExtendedConnect => {
+                "the server does not offer WebSocket over HTTP/2 (SETTINGS_ENABLE_CONNECT_PROTOCOL, RFC 8441)"
             }
             ConnectionFailure::InvalidUpgrade => "the server's answer to the WebSocket handshake is invalid",
             ConnectionFailure::WebSocket => "the server violated the WebSocket protocol",

@@ -15,7 +15,7 @@ use crate::outcome::{ContinueCounts, ThreadOutcome};
 use crate::scripted::Scripted;
 use crate::session::Sessions;
 use crate::tls::TlsTransport;
-use crate::websocket::WebSocket;
+use crate::websocket::{ExtendedConnect, WebSocket};
 use crate::{
     Clock, EngineError, Nanos, Observer, Phase, PhaseTimes, RunOutcome, Settings, Tally, Transport,
     WindowLength, WrongBody,
@@ -290,6 +290,11 @@ fn drive_with_protocol<T: Transport>(
         (Protocol::Http10 | Protocol::Http11, None) => drive::<T, Http1>,
         (Protocol::Http10 | Protocol::Http11, Some(_)) => drive::<T, Http1<Sessions>>,
         (Protocol::Http2, None) if settings.scripts.is_some() => drive::<T, Http2<Scripted>>,
+        (Protocol::Http2, None) if settings.job.is_websocket() => {
+            let slots = settings.connections_of(worker);
+            let transport = ExtendedConnect::new(settings.job.url.scheme, slots, transport);
+            return drive::<_, WebSocket>(settings, worker, transport, recorder, gate, observer);
+        }
         (Protocol::Http2, None) => drive::<T, Http2>,
         (Protocol::Http2, Some(_)) => drive::<T, Http2<Sessions>>,
         (Protocol::Http3, _) => {

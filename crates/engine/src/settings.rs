@@ -91,6 +91,7 @@ impl Settings {
         } else if self.requests.is_empty() {
             "there is no request, or a request is empty"
         } else if self.job.protocol.has_streams()
+            && !self.job.is_websocket()
             && self.requests.http2().len() != self.requests.kinds().len()
         {
             "the requests were not prepared for HTTP/2 and HTTP/3; this is a bug in Paceline"

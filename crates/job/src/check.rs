@@ -447,7 +447,7 @@ impl Job {
         }
         let streams = self.requests.iter().filter_map(|request| request.stream.as_ref());
         let features = [
-            (self.protocol != Protocol::Http11, "--http"),
+            (!matches!(self.protocol, Protocol::Http11 | Protocol::Http2), "--http 1.0 or 3"),
             (self.proxy.is_some() && !self.url.scheme.uses_tls(), "--proxy"),
             (self.follow > 0, "--follow"),
             (self.cookies, "--cookies"),
@@ -629,9 +629,10 @@ mod tests {
             })
         };
         assert_eq!(of_websocket(&messages), []);
+        assert_eq!(of_websocket(&|job| job.protocol = Protocol::Http2), []);
         assert_eq!(problems(messages), [JobProblem::NoMessages]);
         for (change, feature) in [
-            (&(|job: &mut Job| job.protocol = Protocol::Http2) as &dyn Fn(&mut Job), "--http"),
+            (&(|job: &mut Job| job.protocol = Protocol::Http10) as &dyn Fn(&mut Job), "--http 1.0 or 3"),
             (&|job| job.cookies = true, "--cookies"),
             (&|job| job.requests[0].expect_status = Some(200), "--expect-status"),
         ] {

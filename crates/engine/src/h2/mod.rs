@@ -23,6 +23,7 @@ use crate::hot::{
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
+pub(crate) use receive::failure_of;
 use receive::{Http2State, ReadContext, fault};
 use std::io;
 

@@ -90,16 +90,21 @@ pub(super) struct ReadContext<'a, 'l> {
     pub tracker: &'a mut Tracker<'l>,
 }
 
-/// A fault of the connection, as a [`ConnectionFailure`] with its text.
-#[cold]
-pub(super) fn fault(error: &Http2Error) -> ProtocolFault {
-    let failure = match error {
+/// The failure of a connection whose server broke the rules.
+pub(crate) fn failure_of(error: &Http2Error) -> ConnectionFailure {
+    match error {
         Http2Error::NotHttp2 { .. } => ConnectionFailure::NotHttp2,
         Http2Error::Flood { .. } | Http2Error::TooManyContinuations { .. } => ConnectionFailure::Flood,
         Http2Error::Truncated => ConnectionFailure::Truncated,
         Http2Error::FieldBlockTooLong { .. } => ConnectionFailure::HeadTooLong,
         _ => ConnectionFailure::Http2,
-    };
+    }
+}
+
+/// A fault of the connection, with its text.
+#[cold]
+pub(super) fn fault(error: &Http2Error) -> ProtocolFault {
+    let failure = failure_of(error);
     ProtocolFault { failure, detail: Some(error.to_string()), is_end: false }
 }
 

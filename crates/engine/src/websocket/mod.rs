@@ -11,6 +11,7 @@
 //! A server that closes a WebSocket without an error has not answered the messages in flight: they are due again.
 
 mod connection;
+mod extended_connect;
 mod outgoing;
 mod receive;
 
@@ -19,6 +20,8 @@ use crate::hot::{
 };
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
+pub(crate) use extended_connect::ExtendedConnect;
+
 use connection::{Phase, WebSocketConnection};
 use outgoing::{Messages, Upgrades};
 use paceline_http::websocket::{CloseCode, FrameReader};

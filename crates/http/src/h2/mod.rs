@@ -15,6 +15,7 @@
 //! compared.
 
 mod error;
+mod extended_connect;
 mod flow;
 mod frame;
 pub(crate) mod hpack;
@@ -25,6 +26,7 @@ pub(crate) mod response;
 mod settings;
 
 pub use error::{ErrorCode, FrameName, Http2Error, MalformedResponse};
+pub use extended_connect::{ExtendedConnectAnswer, write_extended_connect};
 pub use flow::{MAX_WINDOW, ReceiveWindow, SendWindow, StreamIds, WINDOW_DEFAULT};
 pub use frame::{
     CLIENT_PREFACE, FRAME_HEAD_BYTES, FRAME_SIZE_DEFAULT, FrameHead, MAX_STREAM_ID, STREAM_AT, write_data,

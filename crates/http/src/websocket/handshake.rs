@@ -40,12 +40,17 @@ impl HandshakeKey {
 
     /// The value of `Sec-WebSocket-Accept` that answers it (§4.2.2).
     pub fn accept(&self) -> [u8; ACCEPT_LENGTH] {
-        let digest = Sha1::new().chain_update(self.0).chain_update(GUID).finalize();
-        let mut accept = [0; ACCEPT_LENGTH];
-        // 20 bytes fill exactly 28 characters.
-        let _ = BASE64_STANDARD.encode_slice(digest, &mut accept);
-        accept
+        accept_of(&self.0)
     }
+}
+
+/// The value of `Sec-WebSocket-Accept` that answers a key.
+pub(crate) fn accept_of(key: &[u8]) -> [u8; ACCEPT_LENGTH] {
+    let digest = Sha1::new().chain_update(key).chain_update(GUID).finalize();
+    let mut accept = [0; ACCEPT_LENGTH];
+    // 20 bytes fill exactly 28 characters.
+    let _ = BASE64_STANDARD.encode_slice(digest, &mut accept);
+    accept
 }
 
 /// Why a handshake failed.

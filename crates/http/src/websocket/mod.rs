@@ -13,6 +13,7 @@ mod utf8;
 
 pub use error::{CloseCode, WebSocketError};
 pub use frame::{MAX_CONTROL_BYTES, MAX_FRAME_HEAD_BYTES, MessageType, Opcode, write_control, write_message};
+pub(crate) use handshake::accept_of;
 pub use handshake::{Handshake, HandshakeError, HandshakeKey, HandshakeStep, SUBPROTOCOL_FIELD};
 pub use mask::mask;
 pub use reader::{FrameReader, WebSocketEvent};

@@ -8,6 +8,7 @@
 mod audited;
 mod collector;
 mod experiment;
+mod extended_connect;
 mod faults;
 mod grpc;
 mod hostile;

@@ -226,7 +226,7 @@ impl ConnectionFailure {
         match (TlsError::within(error), error.raw_os_error()) {
             (Some(error), _) => ConnectionFailure::Tls(error.fault),
             (None, Some(number)) => ConnectionFailure::Os(number),
-            (None, None) => ConnectionFailure::Closed,
+            (None, None) => Self::within(error).unwrap_or(ConnectionFailure::Closed),
         }
     }
 }

@@ -9,8 +9,8 @@ use paceline_run::RunError;
 /// The hint for a target to which no connection could be made, or on which none of `made` connections was kept.
 fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, made: u64) -> &'static str {
     use ConnectionFailure::{
-        ClosedUnused, ConnectLimit, Flood, Http2, Http3, InvalidUpgrade, NoQuic, NoSettings, NoUpgrade,
-        NotHttp2, Quic, QuicClosed, QuicVersion, Truncated, UpgradeRefused,
+        ClosedUnused, ConnectLimit, Flood, Http2, Http3, InvalidUpgrade, NoExtendedConnect, NoQuic,
+        NoSettings, NoUpgrade, NotHttp2, Quic, QuicClosed, QuicVersion, Truncated, UpgradeRefused,
     };
     if let Some(error) = TlsError::within(error) {
         return paceline_run::remedy(error.fault);
@@ -33,6 +33,7 @@ fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, m
         (Some(NoUpgrade), _) => {
             "check that the server speaks WebSocket at this path, or raise --connect-timeout"
         }
+        (Some(NoExtendedConnect), _) => "leave --http 2 out, or turn extended CONNECT on in the server",
         (Some(UpgradeRefused(_) | InvalidUpgrade), _) => {
             "check the path, and the fields of the handshake (-H): origin, authorization, subprotocol"
         }

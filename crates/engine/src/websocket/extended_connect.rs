@@ -1,0 +1,377 @@
+//! Implements a transport around another one that carries each WebSocket over HTTP/2 (RFC 8441), on the one stream of its
+//! connection.
+//!
+//! The handler above it speaks HTTP/1.1: as a proxy does, this turns its upgrade request into extended CONNECT, the response
+//! into the answer to the upgrade, and the bytes that follow into DATA and back. A connection counts as made when the
+//! server's SETTINGS have come, which must allow extended CONNECT.
+
+use crate::h2::failure_of;
+use crate::outcome::ConnectionFailure;
+use crate::tls::TlsOutcome;
+use crate::{IoProgress, Nanos, Readiness, Slot, TcpCounts, Transport, WaitLimit};
+use paceline_http::Scheme;
+use paceline_http::h2::{
+    ErrorCode, ExtendedConnectAnswer, FrameEvent, FrameReader, HpackDecoder, HpackScratch, Http2Error,
+    OUR_WINDOW, PeerSettings, ReceiveWindow, SendWindow, WINDOW_DEFAULT, write_client_preface, write_data,
+    write_extended_connect, write_ping_ack, write_settings_ack, write_window_update,
+};
+use std::io;
+
+/// The number of bytes read at once.
+const WIRE_BYTES: usize = 64 << 10;
+/// The only stream of a connection.
+const STREAM: u32 = 1;
+/// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 §3).
+const ENABLE_CONNECT_PROTOCOL: u16 = 8;
+
+/// What a connection has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The connection below is being made.
+    Connecting,
+    /// The server's SETTINGS are awaited.
+    Greeting,
+    /// The upgrade request is awaited from above.
+    Idle,
+    /// The response is awaited.
+    Asked,
+    /// DATA is the WebSocket's bytes.
+    Open,
+    /// The server has refused: what follows is left out.
+    Refused,
+}
+
+/// One connection and its stream.
+#[derive(Debug)]
+struct Tunnel {
+    stage: Stage,
+    allows_connect: bool,
+    decoder: HpackDecoder,
+    answer: ExtendedConnectAnswer,
+    peer: PeerSettings,
+    stream_window: SendWindow,
+    connection_window: SendWindow,
+    receive_windows: [ReceiveWindow; 2],
+    /// Whether a send found no window.
+    is_blocked: bool,
+    /// Bytes that the transport below has not taken.
+    out: Vec<u8>,
+    /// Bytes for the handler, which has read the first `read` of them.
+    input: Vec<u8>,
+    read: usize,
+    /// Whether the last read from below was full, so that there may be more.
+    was_full: bool,
+    /// Whether the server has ended the stream or the connection.
+    has_ended: bool,
+    failure: Option<ConnectionFailure>,
+}
+
+impl Tunnel {
+    fn new() -> Self {
+        Self {
+            stage: Stage::Connecting,
+            allows_connect: false,
+            decoder: HpackDecoder::default(),
+            answer: ExtendedConnectAnswer::default(),
+            peer: PeerSettings::default(),
+            stream_window: SendWindow::new(WINDOW_DEFAULT),
+            connection_window: SendWindow::new(WINDOW_DEFAULT),
+            receive_windows: [ReceiveWindow::new(OUR_WINDOW); 2],
+            is_blocked: false,
+            out: Vec::new(),
+            input: Vec::new(),
+            read: 0,
+            was_full: false,
+            has_ended: false,
+            failure: None,
+        }
+    }
+
+    /// Sends what waits; returns whether all of it was taken.
+    fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<bool> {
+        let mut sent = 0;
+        while sent < self.out.len() {
+            match transport.send(slot, &self.out[sent..]) {
+                Ok(taken) => sent += taken,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.drain(..sent);
+        Ok(self.out.is_empty())
+    }
+
+    /// Acts on a frame. Returns whether it has opened a window.
+    fn on_frame(&mut self, event: FrameEvent<'_>) -> Result<bool, Http2Error> {
+        match event {
+            FrameEvent::Settings(settings) => {
+                let allows = |(id, value)| id == ENABLE_CONNECT_PROTOCOL && value == 1;
+                self.allows_connect |= settings.iter().any(allows);
+                let change = self.peer.apply(settings)?;
+                self.stream_window.shift(change)?;
+                write_settings_ack(&mut self.out);
+                if self.stage == Stage::Greeting {
+                    self.stage = Stage::Idle;
+                }
+                return Ok(change > 0);
+            }
+            FrameEvent::Ping(opaque) => write_ping_ack(&mut self.out, opaque),
+            FrameEvent::WindowUpdate { stream: 0, increment } => {
+                self.connection_window.increase(0, increment)?;
+                return Ok(true);
+            }
+            FrameEvent::WindowUpdate { stream: STREAM, increment } => {
+                self.stream_window.increase(STREAM, increment)?;
+                return Ok(true);
+            }
+            FrameEvent::Data { stream, piece, flow_bytes, end_stream, .. } => {
+                for (window, id) in self.receive_windows.iter_mut().zip([0, STREAM]) {
+                    window.receive(stream, flow_bytes)?;
+                    if let Some(increment) = window.replenish() {
+                        write_window_update(&mut self.out, id, increment);
+                    }
+                }
+                if self.stage == Stage::Open {
+                    self.input.extend_from_slice(piece);
+                }
+                self.has_ended |= end_stream;
+            }
+            FrameEvent::FieldBlock { block, end_stream, .. } => {
+                self.on_fields(block)?;
+                self.has_ended |= end_stream;
+            }
+            FrameEvent::Reset { .. } => self.failure = Some(ConnectionFailure::StreamReset),
+            FrameEvent::GoAway { code: ErrorCode::NO_ERROR, last_stream, .. } => {
+                self.has_ended |= last_stream < STREAM;
+            }
+            FrameEvent::GoAway { .. } => self.failure = Some(ConnectionFailure::GoAway),
+            FrameEvent::NeedMore
+            | FrameEvent::SettingsAck
+            | FrameEvent::PingAck(_)
+            | FrameEvent::WindowUpdate { .. } => {}
+        }
+        Ok(false)
+    }
+
+    /// Reads the head of the response, and writes the answer to the upgrade request.
+    fn on_fields(&mut self, block: &[u8]) -> Result<(), Http2Error> {
+        self.answer.begin();
+        let answer = &mut self.answer;
+        self.decoder
+            .decode(block, &mut HpackScratch::default(), |field| answer.read(field.name, field.value))?;
+        if self.stage != Stage::Asked || self.answer.is_interim() {
+            return Ok(());
+        }
+        self.answer.write(&mut self.input);
+        self.stage = if self.answer.is_success() { Stage::Open } else { Stage::Refused };
+        Ok(())
+    }
+
+    /// Copies bytes for the handler; returns how many.
+    fn take(&mut self, buffer: &mut [u8]) -> usize {
+        let rest = &self.input[self.read..];
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.read += count;
+        if self.read == self.input.len() {
+            self.input.clear();
+            self.read = 0;
+        }
+        count
+    }
+}
+
+/// WebSockets over HTTP/2 on the slots of one worker.
+#[derive(Debug)]
+pub(crate) struct ExtendedConnect<T> {
+    inner: T,
+    scheme: Scheme,
+    /// Separate, since events borrow from them.
+    readers: Box<[FrameReader]>,
+    tunnels: Box<[Tunnel]>,
+    wire: Box<[u8]>,
+    /// Slots that are ready although the transport below reports no event, and whether there is room to send.
+    owing: Vec<(Slot, bool)>,
+}
+
+impl<T: Transport> ExtendedConnect<T> {
+    /// WebSockets over this many slots of a transport.
+    pub(crate) fn new(scheme: Scheme, slots: u32, inner: T) -> Self {
+        Self {
+            inner,
+            scheme,
+            readers: (0..slots).map(|_| FrameReader::default()).collect(),
+            tunnels: (0..slots).map(|_| Tunnel::new()).collect(),
+            wire: vec![0; WIRE_BYTES].into(),
+            owing: Vec::new(),
+        }
+    }
+
+    /// The connection below is made: sends the preface of HTTP/2.
+    fn greet(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        let tunnel = &mut self.tunnels[slot as usize];
+        tunnel.stage = Stage::Greeting;
+        write_client_preface(&mut tunnel.out);
+        tunnel.flush(slot, &mut self.inner)?;
+        self.await_settings(slot)
+    }
+
+    fn await_settings(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        while self.tunnels[slot as usize].stage == Stage::Greeting {
+            match self.read_frames(slot) {
+                Ok(0) => return Err(ConnectionFailure::ClosedUnused.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(IoProgress::Pending),
+                Err(error) => return Err(error),
+            }
+            if let Some(failure) = self.tunnels[slot as usize].failure {
+                return Err(failure.into());
+            }
+        }
+        match self.tunnels[slot as usize].allows_connect {
+            true => Ok(IoProgress::Done),
+            false => Err(ConnectionFailure::NoExtendedConnect.into()),
+        }
+    }
+
+    /// Reads from the transport below once and acts on the frames; returns the number of bytes.
+    fn read_frames(&mut self, slot: Slot) -> io::Result<usize> {
+        let count = self.inner.receive(slot, &mut self.wire)?;
+        let (reader, tunnel) = (&mut self.readers[slot as usize], &mut self.tunnels[slot as usize]);
+        tunnel.was_full = count == self.wire.len();
+        let (mut input, mut has_room) = (&self.wire[..count], false);
+        while !input.is_empty() && tunnel.failure.is_none() {
+            let read = reader.next(input).and_then(|(event, taken)| Ok((tunnel.on_frame(event)?, taken)));
+            match read {
+                Ok((opened, taken)) => {
+                    has_room |= opened;
+                    input = &input[taken..];
+                }
+                Err(error) => tunnel.failure = Some(failure_of(&error)),
+            }
+        }
+        if has_room && std::mem::take(&mut tunnel.is_blocked) {
+            self.owing.push((slot, true));
+        }
+        // A broken connection is reported by the next read.
+        let _ = tunnel.flush(slot, &mut self.inner);
+        Ok(count)
+    }
+}
+
+impl<T: Transport> Transport for ExtendedConnect<T> {
+    fn aim(&mut self, slot: Slot, address: u16) {
+        self.inner.aim(slot, address);
+    }
+
+    fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        match self.inner.connect(slot)? {
+            IoProgress::Done => self.greet(slot),
+            IoProgress::Pending => Ok(IoProgress::Pending),
+        }
+    }
+
+    fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
+        if self.tunnels[slot as usize].stage == Stage::Greeting {
+            self.tunnels[slot as usize].flush(slot, &mut self.inner)?;
+            return self.await_settings(slot);
+        }
+        match self.inner.finish_connect(slot)? {
+            IoProgress::Done => self.greet(slot),
+            IoProgress::Pending => Ok(IoProgress::Pending),
+        }
+    }
+
+    fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
+        self.inner.handshake_began(slot)
+    }
+
+    fn awaits_tunnel(&self, slot: Slot) -> bool {
+        self.inner.awaits_tunnel(slot)
+    }
+
+    /// Takes the upgrade request whole, and later bytes as far as the windows allow.
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        let tunnel = &mut self.tunnels[slot as usize];
+        if !tunnel.flush(slot, &mut self.inner)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if tunnel.stage == Stage::Idle {
+            tunnel.answer.key_of(bytes);
+            write_extended_connect(bytes, self.scheme, STREAM, &mut tunnel.out);
+            tunnel.stage = Stage::Asked;
+            tunnel.flush(slot, &mut self.inner)?;
+            return Ok(bytes.len());
+        }
+        let window = tunnel.stream_window.available().min(tunnel.connection_window.available());
+        let room = window.min(tunnel.peer.max_frame_size) as usize;
+        let piece = &bytes[..bytes.len().min(room)];
+        if piece.is_empty() {
+            tunnel.is_blocked = true;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        tunnel.stream_window.consume(piece.len() as u32);
+        tunnel.connection_window.consume(piece.len() as u32);
+        write_data(&mut tunnel.out, STREAM, piece, false);
+        tunnel.flush(slot, &mut self.inner)?;
+        Ok(piece.len())
+    }
+
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let tunnel = &mut self.tunnels[slot as usize];
+            let count = tunnel.take(buffer);
+            if count > 0 {
+                // The handler stops after a short read.
+                if tunnel.was_full || !tunnel.input.is_empty() || tunnel.has_ended || tunnel.failure.is_some()
+                {
+                    self.owing.push((slot, false));
+                }
+                return Ok(count);
+            }
+            if let Some(failure) = tunnel.failure {
+                return Err(failure.into());
+            }
+            if tunnel.has_ended || self.read_frames(slot)? == 0 {
+                return Ok(0);
+            }
+        }
+    }
+
+    #[inline]
+    fn received_at(&self) -> Option<Nanos> {
+        self.inner.received_at()
+    }
+
+    fn was_cut(&self, slot: Slot) -> bool {
+        self.inner.was_cut(slot)
+    }
+
+    fn refusal_may_follow(&self) -> bool {
+        self.inner.refusal_may_follow()
+    }
+
+    fn tls_outcome(&self) -> Option<&TlsOutcome> {
+        self.inner.tls_outcome()
+    }
+
+    fn tcp_counts(&self) -> TcpCounts {
+        self.inner.tcp_counts()
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.readers[slot as usize] = FrameReader::default();
+        self.tunnels[slot as usize] = Tunnel::new();
+        self.owing.retain(|(owing, _)| *owing != slot);
+        self.inner.close(slot);
+    }
+
+    fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()> {
+        let wait_limit = if self.owing.is_empty() { wait_limit } else { WaitLimit::Poll };
+        self.inner.wait(wait_limit, ready)?;
+        let owed =
+            |(slot, writable): (Slot, bool)| Readiness { slot, readable: !writable, writable, hangup: false };
+        ready.extend(self.owing.drain(..).map(owed));
+        Ok(())
+    }
+}
