@@ -551,7 +551,7 @@ test("a capacity stands in a file opens with its curve, windows and objective", 
   await page.getByRole("heading", { name: /^Capacity of http/ }).waitFor();
   const chart = page.getByRole("img", { name: "Response time against offered rate" });
   await chart.waitFor();
-  for (const words of ["objective p99", "closed loop", "offered requests/s"]) assert.ok((await chart.innerText()).includes(words), words);
+  for (const words of ["objective p99", "closed loop", "offered requests/s"]) assert.ok((await chart.textContent()).includes(words), words);
   const windows = JSON.parse(readFileSync(join(root, "crates/web/tests/it/capacity.json"), "utf8")).windows;
   assert.equal(await page.getByRole("region", { name: "Windows of the search" }).locator("tbody tr").count(), windows.length);
   await page.getByText("Command that repeats it").waitFor();
