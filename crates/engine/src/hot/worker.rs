@@ -220,14 +220,14 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         self.traffic.wait_until(self.expected);
         let mut ready = std::mem::take(&mut self.ready);
         let waited = self.traffic.transport_mut().wait(wait_limit, &mut ready);
-        let found_nothing = ready.is_empty() && now == start && self.traffic.pool().turns() == 0;
+        let found_nothing = ready.is_empty() && now == start && self.traffic.pool().unread() == 0;
         let spinning = found_nothing && wait_limit == WaitLimit::Poll && self.phase == Phase::Window;
         self.idle_since = if spinning { start } else { Nanos::NEVER };
         for event in ready.drain(..) {
             self.traffic.handle(event, &mut self.buffer);
         }
         self.ready = ready;
-        if self.traffic.pool().turns() > 0 {
+        if self.traffic.pool().unread() > 0 {
             self.traffic.read_on(&mut self.buffer);
         }
         waited.map_err(|source| EngineError::Kernel { what: "wait for network events", source })
@@ -249,7 +249,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             most = most.saturating_sub(ready.len() as u32);
             for event in ready.drain(..) {
                 // A connection that is made only now would send.
-                if self.traffic.pool().state(event.slot) > ConnectionState::Connecting {
+                if self.traffic.pool().state(event.slot).is_made() {
                     self.traffic.handle(event, &mut self.buffer);
                 }
             }
@@ -303,7 +303,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
         let (pool, now) = (self.traffic.pool(), self.traffic.now());
         let all = pool.open() == pool.active();
         // A thread that gets no CPU time before the limit makes its first attempts nevertheless.
-        let late = pool.attempts() > 0 && now.since(self.spans.start) >= self.settings.job.connect_timeout;
+        let late =
+            pool.handshakes.begun() > 0 && now.since(self.spans.start) >= self.settings.job.connect_timeout;
         let hopeless = pool.failed() >= MIN_ATTEMPTS.max(2 * u64::from(pool.active()));
         let settled =
             !self.traffic.refusal_may_follow() || now.since(self.traffic.last_progress()) >= REFUSAL_AWAITED;
@@ -323,7 +324,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
             address: self.settings.address.clone(),
             others: self.settings.spread.iter().skip(1).copied().collect(),
             protocol: self.settings.job.protocol,
-            attempts: pool.attempts(),
+            attempts: pool.handshakes.begun(),
             // Those that were made after the connect timeout are not lost.
             made: pool.counts().made - u64::from(pool.open()),
             source,
@@ -334,7 +335,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     fn slow_to_connect(&self, pool: &Pool) -> ConnectionFailure {
         let shakes_hands = |slot: Slot| self.traffic.transport().handshake_began(slot).is_some();
         let mut slots = 0..pool.count();
-        let greeting = |slot: &Slot| pool.state(*slot) == ConnectionState::Greeting;
+        let greeting = |slot: &Slot| matches!(pool.state(*slot), ConnectionState::Greeting { .. });
         if let Some(slot) = slots.clone().find(greeting) {
             self.traffic.slow_to_begin(slot)
         } else if slots.clone().any(|slot| self.traffic.transport().awaits_tunnel(slot)) {
@@ -460,7 +461,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Worker<'_, C, T, P> {
     fn only_fails(&self, longest_wait: Nanos) -> bool {
         let pool = self.traffic.pool();
         let seconds = longest_wait.0.div_ceil(1_000_000_000);
-        pool.only_fails(0) && (!self.traffic.tracker().has_answers() || pool.only_fails(seconds))
+        pool.handshakes.only_fail(0)
+            && (!self.traffic.tracker().has_answers() || pool.handshakes.only_fail(seconds))
     }
 
     /// Whether such a loop has no request in flight and no session open.

@@ -5,7 +5,7 @@
 
 use super::Traffic;
 use super::timer_events::coarse;
-use crate::hot::pool::{ClosedBy, ConnectionState, Pool};
+use crate::hot::pool::{ClosedBy, ConnectionState, MIN_PAUSE};
 use crate::hot::protocol::ProtocolHandler;
 use crate::hot::scenario::Scenario;
 use crate::outcome::ConnectionFailure;
@@ -34,7 +34,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             }
             return;
         }
-        while self.pool.connecting() < (MAX_HANDSHAKES / self.settings.threads).max(1) {
+        while self.pool.handshakes.under_way() < (MAX_HANDSHAKES / self.settings.threads).max(1) {
             let Some(slot) = self.pool.next_to_connect() else { return };
             self.start_connecting(slot, self.clock.now());
         }
@@ -56,7 +56,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Sets an alarm to check whether an attempt that began at `since` has taken too long; one alarm at a time
     /// suffices.
     fn limit_attempt(&mut self, slot: Slot, since: Nanos) {
-        if self.pool.set_limit(slot) {
+        if self.pool.handshakes.set_limit(slot) {
             let limit = coarse(since + self.settings.job.connect_timeout, CONNECT_GRID);
             self.timers.set(limit, slot, TimerKind::ConnectLimit);
         }
@@ -68,7 +68,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         self.pool.attempt_ended(slot);
         self.tracker.addresses_mut().attempt_ended(slot, None);
         self.transport.close(slot);
-        self.timers.set(now + Pool::shortest_pause(), slot, TimerKind::Reconnect);
+        self.timers.set(now + MIN_PAUSE, slot, TimerKind::Reconnect);
     }
 
     /// Handles an event of a slot that was connecting: it is connected, or it failed.
@@ -86,7 +86,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match self.protocol.open(slot, began, &mut self.transport) {
             Ok(IoProgress::Done) => self.connected(slot),
             Ok(IoProgress::Pending) => {
-                self.pool.greet(slot);
+                self.pool.connections.greet(slot);
                 self.limit_attempt(slot, began);
             }
             Err(error) => self.attempt_failed(slot, ConnectionFailure::from_error(&error), began),
@@ -95,8 +95,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     pub(super) fn connected(&mut self, slot: Slot) {
         let now = self.clock.now();
-        let since = self.pool.free_at(slot);
-        self.pool.opened(slot, now);
+        let since = self.pool.opened(slot, now);
         self.tracker.addresses_mut().made(slot);
         let began = self.transport.handshake_began(slot).or(self.protocol.handshake_began(slot));
         let took = began.unwrap_or(now).since(since);
@@ -114,9 +113,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// An attempt to connect failed. If a request is due and has no connection, the attempt was made for it and the
     /// request fails with it.
     pub(super) fn attempt_failed(&mut self, slot: Slot, failure: ConnectionFailure, now: Nanos) {
-        let greeted = self.pool.state(slot) == ConnectionState::Greeting;
-        let began = self.pool.free_at(slot);
-        self.pool.attempt_ended(slot);
+        let state = self.pool.attempt_ended(slot);
+        let greeted = matches!(state, ConnectionState::Greeting { .. });
         self.pool.attempt_failed(failure);
         self.tracker.addresses_mut().attempt_ended(slot, Some(failure));
         if greeted {
@@ -133,7 +131,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             && self.line_is_empty()
         {
             // A closed loop's request has waited as long as the attempt that was made for it.
-            let since = (!self.tracker.schedule().is_open()).then_some(began);
+            let since = state.attempt_since().filter(|_| !self.tracker.schedule().is_open());
             self.tracker.connect_failed(self.protocol.skip(), since, now);
         }
         self.pause(slot, now, now);
@@ -141,18 +139,15 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Checks whether the limit of an attempt to connect was reached.
     pub(super) fn check_connect_limit(&mut self, slot: Slot, now: Nanos) {
-        self.pool.limit_rang(slot);
+        self.pool.handshakes.limit_rang(slot);
         let state = self.pool.state(slot);
-        if !matches!(state, ConnectionState::Connecting | ConnectionState::Greeting) {
-            return;
-        }
-        let began = self.pool.free_at(slot);
+        let Some(began) = state.attempt_since() else { return };
         if now.since(began) < self.settings.job.connect_timeout {
             return self.limit_attempt(slot, began);
         }
         let in_handshake = self.transport.handshake_began(slot).is_some();
         let failure = match state {
-            ConnectionState::Greeting => self.protocol.slow_to_begin(slot),
+            ConnectionState::Greeting { .. } => self.protocol.slow_to_begin(slot),
             _ if self.transport.awaits_tunnel(slot) => ConnectionFailure::Tls(TlsFault::SilentProxy),
             _ if in_handshake => ConnectionFailure::Tls(TlsFault::TooSlow),
             _ => ConnectionFailure::ConnectLimit,
@@ -162,7 +157,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Tries again after a pause that grows with the number of failures in sequence, at `rested` at the earliest.
     fn pause(&mut self, slot: Slot, rested: Nanos, now: Nanos) {
-        let pause = self.pool.pause(slot);
+        let pause = self.pool.handshakes.pause(slot);
         self.timers.set(rested.max(now + pause), slot, TimerKind::Reconnect);
     }
 
@@ -170,7 +165,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     pub(super) fn reconnect(&mut self, slot: Slot) {
         let is_closed = self.pool.state(slot) == ConnectionState::Closed;
         if is_closed && self.is_needed(slot) && self.wants_connections() {
-            self.pool.queue_connect(slot);
+            self.pool.handshakes.queue(slot);
         }
     }
 
@@ -207,7 +202,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             }
             None if !self.is_needed(slot) || !self.wants_connections() => {}
             None if rested > now => self.timers.set(rested, slot, TimerKind::Reconnect),
-            None => self.pool.queue_connect(slot),
+            None => self.pool.handshakes.queue(slot),
         }
     }
 

@@ -146,7 +146,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     /// Notes that a connection became free, or would have without pauses of the generator.
     #[inline]
     fn set_free(&mut self, slot: Slot, now: Nanos) {
-        self.pool.set_free_at(slot, self.pauses.free_at(now));
+        self.pool.connections.set_free_at(slot, self.pauses.free_at(now));
     }
 
     /// When a connection was last made, or a request on one last ended.
@@ -177,14 +177,14 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Traffic<'a, C, T, P> {
     /// Whether there is more to do before waiting.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
-        self.pool.turns() > 0 || self.pool.wants_handshake() && self.running
+        self.pool.unread() > 0 || self.pool.handshakes.are_needed() && self.running
     }
 
     /// Returns the parts at the end of the run.
     pub(super) fn into_parts(mut self) -> (Tracker<'a>, Pool, T, P) {
         let now = self.clock.now();
         for slot in 0..self.pool.count() {
-            if self.pool.state(slot) > ConnectionState::Connecting {
+            if self.pool.state(slot).is_made() {
                 self.protocol.say_goodbye(slot, now, &mut self.transport);
             }
         }
@@ -211,7 +211,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let slot = event.slot;
         match self.pool.state(slot) {
             ConnectionState::Closed => {}
-            ConnectionState::Connecting => {
+            ConnectionState::Connecting { .. } => {
                 self.check_connecting(slot);
                 // A server that closes or sends at once is reported in the same event, and only there.
                 if event.readable || event.hangup {
@@ -220,13 +220,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 let now = self.clock.now();
                 self.dispatch(now);
             }
-            ConnectionState::Greeting
-            | ConnectionState::Open
-            | ConnectionState::Full
+            ConnectionState::Greeting { .. }
+            | ConnectionState::Open { .. }
+            | ConnectionState::Full { .. }
             | ConnectionState::Last
-            | ConnectionState::Retiring
-            | ConnectionState::Thinking => {
-                if (event.readable || event.hangup) && !self.pool.waits_for_turn(slot, event.hangup) {
+            | ConnectionState::Retiring { .. }
+            | ConnectionState::Thinking { .. } => {
+                if (event.readable || event.hangup) && !self.pool.waits_to_be_read(slot, event.hangup) {
                     self.receive(slot, event.hangup, buffer);
                 }
                 if event.writable && self.waits_for_room(slot) {
@@ -240,7 +240,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline]
     fn waits_for_room(&self, slot: Slot) -> bool {
         let waits = self.protocol.unsent_since(slot).is_some() || !self.pool.is_queued(slot);
-        waits && self.pool.state(slot) > ConnectionState::Connecting
+        waits && self.pool.state(slot).is_made()
     }
 
     /// Reads the input of a slot. A read that did not fill the buffer has emptied the socket (epoll(7)), unless the
@@ -248,7 +248,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn receive(&mut self, slot: Slot, hangup: bool, buffer: &mut [u8]) {
         let is_open_loop = self.tracker.schedule().is_open();
         let mut rounds = 0;
-        while self.pool.state(slot) > ConnectionState::Connecting {
+        while self.pool.state(slot).is_made() {
             if rounds == MAX_ROUNDS {
                 self.pool.read_later(slot, hangup);
                 break;
@@ -288,8 +288,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Continues reading where others had their turn: once for each slot.
     #[cold]
     pub(super) fn read_on(&mut self, buffer: &mut [u8]) {
-        for _ in 0..self.pool.turns() {
-            let Some((slot, hangup)) = self.pool.next_turn() else { return };
+        for _ in 0..self.pool.unread() {
+            let Some((slot, hangup)) = self.pool.next_unread() else { return };
             self.receive(slot, hangup, buffer);
         }
     }
@@ -307,7 +307,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline]
     pub(super) fn advance_protocol(&mut self, now: Nanos) {
         while let Some(slot) = self.protocol.take_due(now) {
-            if self.pool.state(slot) > ConnectionState::Connecting {
+            if self.pool.state(slot).is_made() {
                 let was_full = self.tracker.schedule().is_open() && self.was_full(slot, now);
                 let flow = self.protocol.advance(slot, now, &mut self.tracker, &mut self.transport);
                 self.react(slot, flow, was_full, now);
@@ -318,7 +318,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Applies to a connection what its protocol reports.
     #[inline(always)]
     fn react(&mut self, slot: Slot, flow: Result<Flow, ProtocolFault>, was_full: bool, now: Nanos) {
-        if self.pool.state(slot) == ConnectionState::Greeting {
+        if matches!(self.pool.state(slot), ConnectionState::Greeting { .. }) {
             return self.greeted(slot, flow, now);
         }
         let answered = self.tracker.take_answered();
@@ -327,7 +327,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             self.pool.served(slot);
         }
         match flow {
-            Ok(Flow::Keep) if self.pool.has_plain_life() => self.keep(slot, was_full, now),
+            Ok(Flow::Keep) if self.pool.connections.have_plain_life() => self.keep(slot, was_full, now),
             flow => self.live_on(slot, flow, answered, was_full, now),
         }
     }
@@ -367,7 +367,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let is_free = self.room(slot) > 0;
         let ends = is_used_up || flow != Ok(Flow::Keep);
         let rests = answered && (ends || is_free);
-        let until = if rests { self.pool.rest(slot, now) } else { None };
+        let until = if rests { self.pool.connections.rest(slot, now) } else { None };
         match flow {
             // After the last response of a connection any further input from the server is accepted.
             _ if is_used_up => self.disconnect(slot, ClosedBy::Plan, None, now),
@@ -399,7 +399,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn is_used_up(&self, slot: Slot) -> bool {
         let state = self.pool.state(slot);
         let is_last = state == ConnectionState::Last
-            || state == ConnectionState::Retiring && !self.has_waiting_step(slot);
+            || matches!(state, ConnectionState::Retiring { .. }) && !self.has_waiting_step(slot);
         is_last && self.tracker.exchanges().live(slot) == 0
     }
 
@@ -422,7 +422,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[cold]
     fn broken(&mut self, slot: Slot, failure: ConnectionFailure, now: Nanos) {
         match self.pool.state(slot) {
-            ConnectionState::Greeting => self.attempt_failed(slot, failure, now),
+            ConnectionState::Greeting { .. } => self.attempt_failed(slot, failure, now),
             _ => self.disconnect(slot, ClosedBy::Server, Some(failure), now),
         }
     }
@@ -436,7 +436,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// The failure for a connection that may have carried responses before.
     fn reused(&self, slot: Slot, failure: ConnectionFailure) -> ConnectionFailure {
         match failure {
-            ConnectionFailure::ClosedUnanswered if self.pool.has_served(slot) => {
+            ConnectionFailure::ClosedUnanswered if self.pool.connections.has_served(slot) => {
                 ConnectionFailure::ClosedReused
             }
             other => other,
@@ -453,17 +453,17 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if answered {
             self.pool.served(slot);
         }
-        if self.pool.state(slot) == ConnectionState::Greeting {
+        if matches!(self.pool.state(slot), ConnectionState::Greeting { .. }) {
             return self.attempt_failed(slot, failure.unwrap_or(ConnectionFailure::ClosedUnused), now);
         }
         let failure = failure.map(|failure| self.reused(slot, failure));
         let is_used_up = self.is_used_up(slot);
         if answered && failure.is_none() {
-            self.pool.rest(slot, now);
+            self.pool.connections.rest(slot, now);
         }
         let by = if is_used_up { ClosedBy::Plan } else { ClosedBy::Server };
         // A server may close an idle connection; after it closes an unused one, the next attempt waits.
-        let unused = !self.pool.has_served(slot) && self.tracker.exchanges().live(slot) == 0;
+        let unused = !self.pool.connections.has_served(slot) && self.tracker.exchanges().live(slot) == 0;
         self.disconnect(slot, by, failure.or(unused.then_some(ConnectionFailure::ClosedUnused)), now);
     }
 }

@@ -34,18 +34,18 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// A connection is needed.
     fn resume(&mut self, slot: Slot, now: Nanos) {
         match self.pool.state(slot) {
-            ConnectionState::Closed if self.wants_connections() => self.pool.queue_connect(slot),
-            ConnectionState::Retiring => {
-                self.pool.resume(slot);
+            ConnectionState::Closed if self.wants_connections() => self.pool.handshakes.queue(slot),
+            ConnectionState::Retiring { .. } => {
+                self.pool.connections.resume(slot);
                 self.keep(slot, false, now);
             }
             ConnectionState::Closed
-            | ConnectionState::Connecting
-            | ConnectionState::Greeting
+            | ConnectionState::Connecting { .. }
+            | ConnectionState::Greeting { .. }
             | ConnectionState::Last
-            | ConnectionState::Thinking
-            | ConnectionState::Full
-            | ConnectionState::Open => {}
+            | ConnectionState::Thinking { .. }
+            | ConnectionState::Full { .. }
+            | ConnectionState::Open { .. } => {}
         }
     }
 
@@ -53,12 +53,14 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     pub(super) fn retire(&mut self, slot: Slot, now: Nanos) {
         match self.pool.state(slot) {
             ConnectionState::Closed
-            | ConnectionState::Connecting
-            | ConnectionState::Greeting
+            | ConnectionState::Connecting { .. }
+            | ConnectionState::Greeting { .. }
             | ConnectionState::Last
-            | ConnectionState::Retiring => {}
-            ConnectionState::Thinking | ConnectionState::Full | ConnectionState::Open => {
-                self.pool.retire(slot);
+            | ConnectionState::Retiring { .. } => {}
+            ConnectionState::Thinking { .. }
+            | ConnectionState::Full { .. }
+            | ConnectionState::Open { .. } => {
+                self.pool.connections.retire(slot);
                 if self.is_used_up(slot) {
                     self.disconnect(slot, ClosedBy::Plan, None, now);
                 }

@@ -66,10 +66,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// The due requests of an open loop: one, unless there are several and connections with room for more than one.
     #[inline]
     fn burst(&self, room: u16, now: Nanos) -> Burst {
-        if room < 2 || !self.pool.has_plain_life() {
+        if room < 2 || !self.pool.connections.have_plain_life() {
             return Burst { due: 1, share: 1 };
         }
-        let free = self.pool.line_length() as u64 + 1;
+        let free = self.pool.free().len() as u64 + 1;
         let most = (free * u64::from(room)).min(MAX_DUE_COUNTED);
         let due = self.tracker.schedule().due_together(now, most);
         Burst { due, share: due.div_ceil(free) as u16 }
@@ -79,7 +79,9 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[inline(always)]
     pub(super) fn room(&self, slot: Slot) -> u16 {
         let live = self.tracker.exchanges().live(slot);
-        if self.pool.state(slot) != ConnectionState::Open || self.settings.job.batch && live > 0 {
+        if !matches!(self.pool.state(slot), ConnectionState::Open { .. })
+            || self.settings.job.batch && live > 0
+        {
             return 0;
         }
         let room = self.protocol.room(slot, live);
@@ -89,7 +91,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Takes the connection that has been free longest; returns it and the number of requests that it takes.
     #[inline]
     fn next_in_line(&mut self) -> Option<(Slot, u16)> {
-        while let Some(slot) = self.pool.remove_free() {
+        while let Some(slot) = self.pool.take_free() {
             let room = self.room(slot);
             if room > 0 {
                 return Some((slot, room));
@@ -100,7 +102,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     /// Whether no connection is free.
     pub(super) fn line_is_empty(&self) -> bool {
-        !self.pool.line().any(|slot| self.room(slot) > 0)
+        !self.pool.free().any(|slot| self.room(slot) > 0)
     }
 
     /// Whether, with no request in flight, no connection can take one unless the server acts: each is still to be made,
@@ -108,10 +110,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// server does not read.
     pub(in crate::hot) fn is_stuck(&self) -> bool {
         (0..self.pool.count()).all(|slot| match self.pool.state(slot) {
-            ConnectionState::Closed | ConnectionState::Connecting | ConnectionState::Greeting => true,
-            ConnectionState::Thinking | ConnectionState::Full => false,
-            ConnectionState::Open | ConnectionState::Last | ConnectionState::Retiring => {
-                self.room(slot) == 0 && !self.pool.has_deadline(slot)
+            ConnectionState::Closed
+            | ConnectionState::Connecting { .. }
+            | ConnectionState::Greeting { .. } => true,
+            ConnectionState::Thinking { .. } | ConnectionState::Full { .. } => false,
+            ConnectionState::Open { .. } | ConnectionState::Last | ConnectionState::Retiring { .. } => {
+                self.room(slot) == 0 && !self.pool.connections.has_deadline(slot)
             }
         })
     }
@@ -119,7 +123,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Whether the line contains no connections at all, free or not.
     #[inline]
     pub(in crate::hot) fn has_no_line(&self) -> bool {
-        self.pool.line().next().is_none()
+        self.pool.free().next().is_none()
     }
 
     /// Sends on a free connection: its share of the due requests in an open loop, as many as fit in a closed one.
@@ -130,17 +134,21 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let wanted = if self.tracker.schedule().is_open() {
             share
         } else if self.tracker.schedule().due(at).is_none()
-            || !T::HAS_DATAGRAMS && self.pool.probe(slot, at) && self.surplus(slot, at)
+            || !T::HAS_DATAGRAMS && self.pool.connections.probe(slot, at) && self.surplus(slot, at)
         {
             return at;
         } else {
-            let most = if self.pool.has_plain_life() { u64::MAX } else { self.pool.allowance(slot) };
+            let most = if self.pool.connections.have_plain_life() {
+                u64::MAX
+            } else {
+                self.pool.connections.allowance(slot)
+            };
             most.min(self.tracker.schedule().remaining()).min(room.into()) as u16
         };
         if P::Scenario::IS_USED && self.pauses_before(slot, at) {
             return at;
         }
-        let send_times = SendTimes { due, at, free_at: self.pool.free_at(slot) };
+        let send_times = SendTimes { due, at, free_at: self.pool.connections.free_at(slot) };
         match self.protocol.begin(slot, wanted, &send_times, &mut self.tracker, &mut self.transport) {
             Ok(started) => {
                 // A scenario may have sent steps instead.
@@ -160,7 +168,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn pauses_before(&mut self, slot: Slot, at: Nanos) -> bool {
         let Some(pause) = self.protocol.scenario_mut().take_pause(slot) else { return false };
         let until = at + pause;
-        self.pool.rest_until(slot, until);
+        self.pool.connections.rest_until(slot, until);
         self.timers.set(until, slot, TimerKind::Think);
         true
     }
@@ -194,10 +202,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn sent(&mut self, slot: Slot, started: u16, may_have_room: bool, at: Nanos) {
         self.set_deadline(slot, at);
         let mut is_free = may_have_room && self.room(slot) > 0;
-        if !self.pool.has_plain_life() {
-            self.pool.spend(slot, started);
-            self.tracker.connecting_took(slot, self.pool.connecting_took(slot), at);
-            is_free &= self.pool.allowance(slot) > 0;
+        if !self.pool.connections.have_plain_life() {
+            self.pool.connections.spend(slot, started);
+            self.tracker.connecting_took(slot, self.pool.handshakes.took(slot), at);
+            is_free &= self.pool.connections.allowance(slot) > 0;
             self.watch_body(slot, at);
         }
         if is_free {
@@ -209,7 +217,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// disconnected.
     #[cold]
     fn await_room(&mut self, slot: Slot, at: Nanos) {
-        self.pool.fill(slot, at);
+        self.pool.connections.fill(slot, at);
         self.set_deadline(slot, at);
     }
 
@@ -221,7 +229,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             Ok(IoProgress::Pending) => return self.watch_body(slot, now),
             Err(error) => {
                 return match self.pool.state(slot) {
-                    ConnectionState::Greeting => {
+                    ConnectionState::Greeting { .. } => {
                         self.attempt_failed(slot, ConnectionFailure::from_error(&error), now)
                     }
                     _ => self.disconnect(
@@ -233,7 +241,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 };
             }
         }
-        self.pool.unfill(slot);
+        self.pool.connections.unfill(slot);
         self.send_steps(slot, now);
         if self.room(slot) > 0 && !self.pool.is_queued(slot) {
             // It waited for room in the socket until now, which is caused by the server, not by the generator.
@@ -257,7 +265,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
 
     #[inline(never)]
     fn send_due_steps(&mut self, slot: Slot, now: Nanos) {
-        while matches!(self.pool.state(slot), ConnectionState::Open | ConnectionState::Retiring) {
+        while matches!(self.pool.state(slot), ConnectionState::Open { .. } | ConnectionState::Retiring { .. })
+        {
             let due = self.protocol.scenario().due_steps(slot, now);
             if due == 0 {
                 break;
@@ -281,7 +290,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     fn send_step(&mut self, slot: Slot, wanted: u16) {
         let at = self.clock.now();
         let due = self.protocol.scenario().next_step(slot);
-        let send_times = SendTimes { due, at, free_at: self.pool.free_at(slot) };
+        let send_times = SendTimes { due, at, free_at: self.pool.connections.free_at(slot) };
         match self.protocol.begin(slot, wanted, &send_times, &mut self.tracker, &mut self.transport) {
             Ok(started) => {
                 // A request that follows a redirect on a new connection was first sent on an earlier one.

@@ -25,7 +25,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 TimerKind::Body => self.continue_body(slot),
                 TimerKind::Plan => self.follow_plan(now),
                 TimerKind::Think => {
-                    if self.pool.wake(slot, now) {
+                    if self.pool.connections.wake(slot, now) {
                         self.pool.push_free(slot);
                     }
                 }
@@ -37,7 +37,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Sets an alarm to check the slot one timeout after `since`; one alarm at a time suffices.
     #[inline(always)]
     pub(super) fn set_deadline(&mut self, slot: Slot, since: Nanos) {
-        if self.pool.set_deadline(slot) {
+        if self.pool.connections.set_deadline(slot) {
             let at = coarse(since + self.settings.job.timeout, self.deadline_grid);
             self.timers.set(at, slot, TimerKind::Deadline);
         }
@@ -46,8 +46,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Checks whether a connection has waited for longer than the timeout: the requests that timed out end, and if the
     /// protocol cannot continue without their responses, the connection does too.
     fn check_deadline(&mut self, slot: Slot, now: Nanos) {
-        self.pool.deadline_rang(slot);
-        if self.pool.state(slot) <= ConnectionState::Greeting {
+        self.pool.connections.deadline_rang(slot);
+        if !self.pool.state(slot).is_ready() {
             // The alarm was for an earlier connection; the attempt at this one has its own limit.
             return;
         }
@@ -77,7 +77,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         match broken {
             Some(failure) => {
                 self.disconnect(slot, ClosedBy::Us, Some(failure), now);
-                self.pool.was_slow(slot);
+                self.pool.handshakes.was_slow(slot);
             }
             None if self.is_used_up(slot) => self.disconnect(slot, ClosedBy::Plan, None, now),
             None => {
@@ -92,8 +92,10 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     /// Since when a connection has waited for a response, or for the next event of a stream; if all are answered, for
     /// the server to read the rest of the sent bytes, or to make room for the next request.
     fn waits_since(&self, slot: Slot) -> Option<Nanos> {
-        let is_full = self.pool.state(slot) == ConnectionState::Full;
-        let full_since = is_full.then(|| self.pool.free_at(slot));
+        let full_since = match self.pool.state(slot) {
+            ConnectionState::Full { since } => Some(since),
+            _ => None,
+        };
         self.tracker.waits_since(slot).or(self.protocol.unsent_since(slot)).or(full_since)
     }
 
@@ -111,7 +113,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             return;
         }
         for place in 0..self.tracker.exchanges().places() {
-            if self.pool.state(slot) <= ConnectionState::Greeting {
+            if !self.pool.state(slot).is_ready() {
                 break;
             }
             if self.tracker.must_end_stream(slot, place, now) {
@@ -140,7 +142,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     #[cold]
     fn continue_body(&mut self, slot: Slot) {
         self.protocol.body_alarm_rang(slot);
-        let is_open = self.pool.state(slot) > ConnectionState::Greeting;
+        let is_open = self.pool.state(slot).is_ready();
         if is_open && self.protocol.unsent_since(slot).is_some() {
             self.continue_sending(slot);
         }
