@@ -7,6 +7,7 @@
 //! prints no output.
 
 pub mod cgroup;
+pub mod channel;
 pub mod clock;
 mod cores;
 mod cpu_quota;

@@ -8,25 +8,24 @@ use crate::database::{DatabaseListener, Databases, RunningDatabase};
 use crate::launch::{LaunchError, ReadyCondition, RunningServer, Starter};
 use crate::node::{
     BalancerOrder, DatabaseOrder, FolderContent, LaunchOrder, Launched, LaunchedBalancer, LaunchedDatabase,
-    NodeInfo, NodeQuery, NodeSettings, NodeUser, SILENCE_LIMIT, ToNode, digest, kept_folder, line, read_line,
+    MAX_LINE_BYTES, NodeInfo, NodeQuery, NodeSettings, NodeUser, ToNode, digest, kept_folder,
 };
 use crate::provision::find;
 use crate::{Provisioner, Scratch};
 use paceline_catalogue::{Balancer, Database, WorkloadCase};
+use paceline_host::channel::{ChannelOutput, first_message, listen};
 use paceline_host::shepherd::CommandResult;
 use paceline_host::{CoreTicks, Id, Interrupt, NetworkCounters, User, machine_id, physical_cores};
 use paceline_record::{Environment, Stage};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, atomic::AtomicBool};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 /// How often the end of the connection is checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -39,7 +38,7 @@ const INCOMPLETE: &str = "incomplete";
 /// When the first line is not a greeting, or the lab cannot be answered.
 pub fn serve_node(
     mut input: impl BufRead + Send + 'static,
-    mut output: impl Write,
+    output: impl Write + Send + 'static,
     shepherd: Vec<String>,
     environment: fn() -> Environment,
 ) -> io::Result<()> {
@@ -48,10 +47,14 @@ pub fn serve_node(
     let cores = physical_cores()?;
     let welcome =
         NodeInfo { address: own_address(), cores, machine_id: machine_id(), environment: environment() };
-    answer(&mut output, &welcome)?;
-    let questions = listen(input, interrupt.flag())?;
+    let output = Arc::new(ChannelOutput::new(output));
+    output.send(&welcome)?;
+    let (asking, questions) = mpsc::channel();
+    let (over, handle) = (interrupt.flag(), move |question| asking.send(question).is_ok());
+    let ended = move |_| over.store(true, Ordering::Relaxed);
+    listen(input, Arc::clone(&output), MAX_LINE_BYTES, handle, ended)?;
     let mut service = NodeService::new(settings, shepherd, interrupt);
-    let done = service.serve(&questions, &mut output);
+    let done = service.serve(&questions, &output);
     // All started processes end here, after errors too.
     drop(service);
     done
@@ -64,53 +67,17 @@ fn greeting(input: &mut impl BufRead) -> io::Result<NodeSettings> {
         let how = "`paceline node` is started by Paceline (`--on`), not by hand";
         io::Error::new(kind, format!("{what}: {how}"))
     };
-    let hello = read_line(input)?
-        .ok_or_else(|| unusable(io::ErrorKind::UnexpectedEof, "the input ended before the first message"))?;
-    let Ok(ToNode::Hello(settings)) = serde_json::from_slice(&hello) else {
-        return Err(unusable(io::ErrorKind::InvalidData, "invalid first message"));
+    let settings = match first_message(input, MAX_LINE_BYTES) {
+        Ok(Some(ToNode::Hello(settings))) => settings,
+        Ok(None) => {
+            let what = "the input ended before the first message";
+            return Err(unusable(io::ErrorKind::UnexpectedEof, what));
+        }
+        Err(error) if error.kind() != io::ErrorKind::InvalidData => return Err(error),
+        Ok(Some(_)) | Err(_) => return Err(unusable(io::ErrorKind::InvalidData, "invalid first message")),
     };
     settings.folders.check_links().map_err(io::Error::other)?;
     Ok(*settings)
-}
-
-fn answer(output: &mut impl Write, answer: &impl Serialize) -> io::Result<()> {
-    output.write_all(&line(answer)?)?;
-    output.flush()
-}
-
-/// Passes on the lab's messages; sets `over` at their end, or when none arrives for too long.
-fn listen(mut input: impl BufRead + Send + 'static, over: Arc<AtomicBool>) -> io::Result<Receiver<ToNode>> {
-    let (asking, questions): (Sender<ToNode>, _) = mpsc::channel();
-    let begun = Instant::now();
-    let heard_ms = Arc::<AtomicU64>::default();
-    let (heard, ended) = (Arc::clone(&heard_ms), Arc::clone(&over));
-    thread::Builder::new().name("lab".to_owned()).spawn(move || {
-        while let Ok(Some(line)) = read_line(&mut input) {
-            heard.store(begun.elapsed().as_millis() as u64, Ordering::Relaxed);
-            match serde_json::from_slice(&line) {
-                Ok(ToNode::Alive) => {}
-                Ok(question) => {
-                    if asking.send(question).is_err() {
-                        break;
-                    }
-                }
-                Err(_) => break,
-            }
-        }
-        ended.store(true, Ordering::Relaxed);
-    })?;
-    thread::Builder::new().name("silence".to_owned()).spawn(move || {
-        loop {
-            thread::sleep(Duration::from_secs(1));
-            let silent_ms =
-                (begun.elapsed().as_millis() as u64).saturating_sub(heard_ms.load(Ordering::Relaxed));
-            if silent_ms > SILENCE_LIMIT.as_millis() as u64 {
-                over.store(true, Ordering::Relaxed);
-                return;
-            }
-        }
-    })?;
-    Ok(questions)
 }
 
 /// The state of this node.
@@ -149,7 +116,7 @@ impl NodeService {
         }
     }
 
-    fn serve(&mut self, questions: &Receiver<ToNode>, output: &mut impl Write) -> io::Result<()> {
+    fn serve(&mut self, questions: &Receiver<ToNode>, output: &ChannelOutput<impl Write>) -> io::Result<()> {
         loop {
             match questions.recv_timeout(LOOK) {
                 Ok(question) => self.answer(question, output)?,
@@ -162,24 +129,23 @@ impl NodeService {
         }
     }
 
-    fn answer(&mut self, question: ToNode, output: &mut impl Write) -> io::Result<()> {
+    fn answer(&mut self, question: ToNode, output: &ChannelOutput<impl Write>) -> io::Result<()> {
         match question {
-            ToNode::Hello(_) | ToNode::Alive => Ok(()),
-            ToNode::Clock => answer(output, &paceline_host::system::monotonic_ns()),
-            ToNode::Has(content) => answer(output, &has(&content)),
-            ToNode::Prepare(content) => answer(output, &prepare(&content)),
-            ToNode::Arrived(content) => answer(output, &arrived(&content)),
+            ToNode::Hello(_) => Ok(()),
+            ToNode::Has(content) => output.send(&has(&content)),
+            ToNode::Prepare(content) => output.send(&prepare(&content)),
+            ToNode::Arrived(content) => output.send(&arrived(&content)),
             ToNode::Missing(needs) => {
                 let missing: Vec<&String> = needs.iter().filter(|need| find(need, None).is_none()).collect();
-                answer(output, &missing)
+                output.send(&missing)
             }
-            ToNode::Launch { order, ready } => answer(output, &self.launch(*order, &ready)),
-            ToNode::Database(order) => answer(output, &self.database(&order)),
-            ToNode::StartAgain { launch, cores } => answer(output, &self.start_again(launch, &cores)),
-            ToNode::Front(order) => answer(output, &self.start_balancer(&order)),
-            ToNode::Cores => answer(output, &CoreTicks::now()),
-            ToNode::Network { speeds: true } => answer(output, &NetworkCounters::now().with_speeds()),
-            ToNode::Network { speeds: false } => answer(output, &NetworkCounters::now()),
+            ToNode::Launch { order, ready } => output.send(&self.launch(*order, &ready)),
+            ToNode::Database(order) => output.send(&self.database(&order)),
+            ToNode::StartAgain { launch, cores } => output.send(&self.start_again(launch, &cores)),
+            ToNode::Front(order) => output.send(&self.start_balancer(&order)),
+            ToNode::Cores => output.send(&CoreTicks::now()),
+            ToNode::Network { speeds: true } => output.send(&NetworkCounters::now().with_speeds()),
+            ToNode::Network { speeds: false } => output.send(&NetworkCounters::now()),
             ToNode::Of { launch, question } => self.answer_of(launch, question, output),
         }
     }
@@ -262,23 +228,28 @@ impl NodeService {
         }
     }
 
-    fn answer_of(&mut self, number: u32, question: NodeQuery, output: &mut impl Write) -> io::Result<()> {
+    fn answer_of(
+        &mut self,
+        number: u32,
+        question: NodeQuery,
+        output: &ChannelOutput<impl Write>,
+    ) -> io::Result<()> {
         match question {
-            NodeQuery::Sample => answer(output, &self.launch_of(number)?.sample()),
-            NodeQuery::MarkThreads => answer(output, &self.launch_of(number)?.mark_threads()),
-            NodeQuery::Search => answer(output, &self.launch_of(number)?.search()),
-            NodeQuery::Source => answer(output, &self.launch_of(number)?.source()),
-            NodeQuery::Sockets => answer(output, &self.launch_of(number)?.sockets()),
-            NodeQuery::IsRunnable => answer(output, &self.launch_of(number)?.is_runnable()),
-            NodeQuery::Memory => answer(output, &self.launch_of(number)?.memory()),
-            NodeQuery::PssBytes => answer(output, &self.launch_of(number)?.pss_bytes()),
-            NodeQuery::Ended => answer(output, &self.launch_of(number)?.ended()),
-            NodeQuery::LogTail => answer(output, &self.launch_of(number)?.log_tail()),
-            NodeQuery::Kill => answer(output, &self.launch_of(number)?.kill()),
-            NodeQuery::Stop => answer(output, &self.stop(number)?),
-            NodeQuery::Reset => answer(output, &self.database_of(number)?.reset()),
-            NodeQuery::Counts => answer(output, &self.database_of(number)?.counts()),
-            NodeQuery::World => answer(output, &self.database_of(number)?.world()),
+            NodeQuery::Sample => output.send(&self.launch_of(number)?.sample()),
+            NodeQuery::MarkThreads => output.send(&self.launch_of(number)?.mark_threads()),
+            NodeQuery::Search => output.send(&self.launch_of(number)?.search()),
+            NodeQuery::Source => output.send(&self.launch_of(number)?.source()),
+            NodeQuery::Sockets => output.send(&self.launch_of(number)?.sockets()),
+            NodeQuery::IsRunnable => output.send(&self.launch_of(number)?.is_runnable()),
+            NodeQuery::Memory => output.send(&self.launch_of(number)?.memory()),
+            NodeQuery::PssBytes => output.send(&self.launch_of(number)?.pss_bytes()),
+            NodeQuery::Ended => output.send(&self.launch_of(number)?.ended()),
+            NodeQuery::LogTail => output.send(&self.launch_of(number)?.log_tail()),
+            NodeQuery::Kill => output.send(&self.launch_of(number)?.kill()),
+            NodeQuery::Stop => output.send(&self.stop(number)?),
+            NodeQuery::Reset => output.send(&self.database_of(number)?.reset()),
+            NodeQuery::Counts => output.send(&self.database_of(number)?.counts()),
+            NodeQuery::World => output.send(&self.database_of(number)?.world()),
         }
     }
 
@@ -397,7 +368,7 @@ mod tests {
         };
         let hello =
             ToNode::Hello(Box::new(NodeSettings { folders, guard: TrackingMethod::default(), user: None }));
-        greeting(&mut line(&hello).unwrap().as_slice())
+        greeting(&mut format!("{}\n", serde_json::to_string(&hello).unwrap()).as_bytes())
     }
 
     #[test]

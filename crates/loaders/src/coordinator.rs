@@ -3,11 +3,12 @@
 //! Each wait has a limit. Before the start, a loader that fails ends the attempt; after it, a loader that fails is
 //! lost, and the others continue: their parts of the schedule do not depend on it.
 
-use crate::message::{Done, FromLoader, LoaderFailure, LoaderOrder, ToLoader, read, write};
+use crate::message::{Done, FromLoader, LoaderFailure, LoaderOrder, MAX_LINE_BYTES, ToLoader};
 use crate::overlap::Overlap;
 use crate::{LoaderPart, LoadersError, Merge};
 use paceline_engine::{Nanos, Phase, scheduled_in_window};
-use paceline_host::clock::{RoundTrip, offset, ours, theirs};
+use paceline_host::channel::{Channel, ChannelEvent};
+use paceline_host::clock::{ours, theirs};
 use paceline_host::system::monotonic_ns;
 use paceline_host::{Interrupt, KeptOutput, Place, ProgramCopy, SshConnection, StartedProgram};
 use paceline_job::{BodyExpectation, Bound, Content, Job, LoadModel, LoaderShare, RequestSpec, Shape};
@@ -15,7 +16,7 @@ use paceline_record::{ClockOffset, Loader, Run, Span};
 use paceline_run::{Inputs, PhaseEventWriter, Prepared};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,12 +27,8 @@ const LOADER: &str = "loader";
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Longest time for a round trip, and for a result after its run should be over.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Round trips for a clock comparison.
-const ROUND_TRIPS: usize = 8;
 /// Time between the last start message and the start: some round trips, with a margin for a busy machine.
 const START_LEAD: Nanos = Nanos::from_millis(250);
-/// Interval of keep-alive messages: each loader exits after 20 s without any message.
-const ALIVE_EVERY: Duration = Duration::from_secs(4);
 /// Longest time that a loader takes to end when it is no longer needed.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Length of the kept end of a lost loader's output, in bytes.
@@ -68,29 +65,40 @@ pub struct Coordinator {
     messages: Receiver<(usize, LoaderMessage)>,
     interrupt: Interrupt,
     begun_ns: u64,
-    alive_at: Instant,
 }
 
 /// One loader, seen from here.
 #[derive(Debug)]
 struct RunningLoader {
     host: String,
-    child: Child,
-    input: Option<ChildStdin>,
+    channel: Channel,
     had: Option<u64>,
     before: Option<ClockOffset>,
     after: Option<ClockOffset>,
-    pong: Option<(u64, u64)>,
     done: Option<Box<Done>>,
     lost: Option<LoaderFailure>,
 }
 
-/// A message from a loader's thread.
+/// A message from a loader's channel.
 #[derive(Debug)]
 enum LoaderMessage {
-    Message(u64, FromLoader),
+    Message(FromLoader),
     /// Its output has ended, with its standard error.
     Ended(String),
+}
+
+impl LoaderMessage {
+    fn from_event(event: ChannelEvent) -> Self {
+        let message = match event {
+            ChannelEvent::Message(_, line) => serde_json::from_slice(&line).map_err(io::Error::from),
+            ChannelEvent::Invalid(error) => Err(error),
+            ChannelEvent::Ended(said) => return Self::Ended(said),
+        };
+        Self::Message(message.unwrap_or_else(|error| {
+            let what = format!("cannot read a message of the loader: {error}");
+            FromLoader::Failed(LoaderFailure { what, hint: None, is_usage: false })
+        }))
+    }
 }
 
 impl Coordinator {
@@ -110,15 +118,8 @@ impl Coordinator {
         let seed = Some(prepared.settings.seed);
         let job = Job { connections, seed, ..prepared.settings.job.clone() };
         let orders = orders(&job, places.len() as u32);
-        let mut coordinator = Self {
-            prepared,
-            job,
-            loaders: Vec::new(),
-            messages,
-            interrupt,
-            begun_ns: monotonic_ns(),
-            alive_at: Instant::now(),
-        };
+        let mut coordinator =
+            Self { prepared, job, loaders: Vec::new(), messages, interrupt, begun_ns: monotonic_ns() };
         let start =
             |index: usize, place| RunningLoader::start(place, program, index, sender.clone(), interrupt);
         let started: Vec<_> = thread::scope(|scope| {
@@ -142,7 +143,7 @@ impl Coordinator {
             return Err(if interrupt.requested() { LoadersError::Interrupted } else { error });
         }
         for (index, order) in orders.into_iter().enumerate() {
-            coordinator.send_message(index, &ToLoader::Order(Box::new(order)));
+            coordinator.loaders[index].send_message(&ToLoader::Order(Box::new(order)));
         }
         Ok(coordinator)
     }
@@ -174,11 +175,11 @@ impl Coordinator {
         let report_phase = |phase, at_ns| events.into_iter().for_each(|events| events.write(phase, at_ns));
         report_phase(Phase::Connect, self.begun_ns);
         self.await_connections(Duration::from(self.job.connect_timeout) + START_LIMIT)?;
-        self.compare_clocks(|loader| &mut loader.before)?;
+        self.compare_clocks_before()?;
         let epoch_ns = monotonic_ns() + START_LEAD.0 + self.worst_uncertainty_ns();
-        for index in 0..self.loaders.len() {
-            let before = self.loaders[index].before.unwrap_or_default();
-            self.send_message(index, &ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
+        for loader in &self.loaders {
+            let before = loader.before.unwrap_or_default();
+            loader.send_message(&ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
         }
         progress(LoaderProgress::Started, "");
         let window_ns = epoch_ns + self.job.warmup.0;
@@ -186,24 +187,15 @@ impl Coordinator {
         phases.extend(self.window_length().map(|length| (Phase::Drain, window_ns + length.0)));
         self.await_results(epoch_ns, phases, &report_phase, &mut progress);
         report_phase(Phase::End, monotonic_ns());
-        // A loader that no longer answers still has a result.
-        let _ = self.compare_clocks(|loader| &mut loader.after);
-        self.record(argv, started_at, epoch_ns)
-    }
-
-    /// Sends a message to a loader. An unreachable loader is noticed by the end of its output.
-    fn send_message(&mut self, index: usize, message: &ToLoader) {
-        if let Some(input) = self.loaders.get_mut(index).and_then(|loader| loader.input.as_mut()) {
-            let _ = write(input, message);
+        for loader in self.loaders.iter_mut().filter(|loader| loader.lost.is_none()) {
+            // A loader that no longer answers still has a result.
+            loader.after = loader.channel.compare_clocks(ANSWER_LIMIT).unwrap_or_default();
         }
+        self.record(argv, started_at, epoch_ns)
     }
 
     /// Processes the next message of any loader; false after a time without one.
     fn receive_message(&mut self, wait: Duration) -> bool {
-        if self.alive_at.elapsed() > ALIVE_EVERY {
-            self.alive_at = Instant::now();
-            (0..self.loaders.len()).for_each(|index| self.send_message(index, &ToLoader::Alive));
-        }
         match self.messages.recv_timeout(wait) {
             Ok((index, message)) => {
                 if let Some(loader) = self.loaders.get_mut(index) {
@@ -234,39 +226,16 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Measures round trips to each loader, one loader after the other, so that none waits for another's.
-    fn compare_clocks(
-        &mut self,
-        kept: fn(&mut RunningLoader) -> &mut Option<ClockOffset>,
-    ) -> Result<(), LoadersError> {
-        for index in 0..self.loaders.len() {
-            let mut trips = Vec::with_capacity(ROUND_TRIPS);
-            while trips.len() < ROUND_TRIPS && self.loaders[index].lost.is_none() {
-                let sent_ns = monotonic_ns();
-                let deadline = Instant::now() + ANSWER_LIMIT;
-                self.send_message(index, &ToLoader::Ping);
-                while self.loaders[index].pong.is_none()
-                    && self.loaders[index].lost.is_none()
-                    && Instant::now() < deadline
-                {
-                    self.receive_message(Interrupt::CHECK_INTERVAL);
-                }
-                let loader = &mut self.loaders[index];
-                match loader.pong.take() {
-                    Some((received_ns, theirs_ns)) => {
-                        trips.push(RoundTrip { sent_ns, theirs_ns, received_ns })
-                    }
-                    None if loader.lost.is_some() || loader.done.is_some() => break,
-                    None => return Err(loader.silent()),
-                }
-            }
-            let loader = &mut self.loaders[index];
-            *kept(loader) = offset(&trips);
-            if loader.lost.is_some() && loader.done.is_none() && loader.before.is_none() {
-                return Err(loader.not_ready());
-            }
+    /// Compares the clock of each loader, one loader after the other, so that none waits for another's.
+    fn compare_clocks_before(&mut self) -> Result<(), LoadersError> {
+        for loader in &mut self.loaders {
+            loader.before = loader.channel.compare_clocks(ANSWER_LIMIT).map_err(|_| loader.silent())?;
         }
-        Ok(())
+        while self.receive_message(Duration::ZERO) {}
+        match self.loaders.iter().find(|loader| loader.lost.is_some()) {
+            Some(loader) => Err(loader.not_ready()),
+            None => Ok(()),
+        }
     }
 
     /// The largest uncertainty of any loader's clock.
@@ -307,7 +276,7 @@ impl Coordinator {
         while self.loaders.iter().any(|loader| loader.done.is_none() && loader.lost.is_none()) {
             if self.interrupt.requested() && !stopped {
                 stopped = true;
-                (0..self.loaders.len()).for_each(|index| self.send_message(index, &ToLoader::Stop));
+                self.loaders.iter().for_each(|loader| loader.send_message(&ToLoader::Stop));
                 deadline = Some(Instant::now() + ANSWER_LIMIT);
             }
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
@@ -333,7 +302,7 @@ impl Coordinator {
         let begun_ns = self.begun_ns;
         let mut parts = Vec::with_capacity(self.loaders.len());
         for (index, running) in self.loaders.iter_mut().enumerate() {
-            running.input = None;
+            running.channel.close();
             let share = shares.as_ref().and_then(|shares| shares.get(index)).copied();
             parts.push(running.part(share, epoch_ns, begun_ns));
         }
@@ -348,16 +317,9 @@ impl Coordinator {
 impl Drop for Coordinator {
     /// No loader outlives the run: each ends when its input does, and is killed if it does not.
     fn drop(&mut self) {
-        self.loaders.iter_mut().for_each(|loader| loader.input = None);
+        self.loaders.iter().for_each(|loader| loader.channel.close());
         let deadline = Instant::now() + END_LIMIT;
-        for loader in &mut self.loaders {
-            let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
-            while !has_ended(&mut loader.child) && Instant::now() < deadline {
-                thread::sleep(Duration::from_millis(5));
-            }
-            let _ = loader.child.kill();
-            let _ = loader.child.wait();
-        }
+        self.loaders.iter_mut().for_each(|loader| loader.channel.end(deadline));
     }
 }
 
@@ -371,34 +333,28 @@ impl RunningLoader {
     ) -> Result<Self, LoadersError> {
         let host = place.name().to_owned();
         let failed = |source| LoadersError::Start { host: host.clone(), source };
-        let StartedProgram { mut child, output, errors } = match program {
+        let program = match program {
             LoaderProgram::Here(path) => spawn(place, path).map_err(failed)?,
             LoaderProgram::Sent(shipment) => {
                 shipment.start(place, SshConnection::Shared, &[LOADER], interrupt)?
             }
         };
-        let input = child.stdin.take();
-        let listen = move || {
-            listen(output, index, &sender);
-            let _ = sender.send((index, LoaderMessage::Ended(errors.line())));
-        };
-        if let Err(error) = thread::Builder::new().name(format!("loader {index}")).spawn(listen) {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(failed(error));
-        }
-        let (had, before, after, pong, done, lost) = (None, None, None, None, None, None);
-        Ok(Self { host, child, input, had, before, after, pong, done, lost })
+        let deliver = move |event| sender.send((index, LoaderMessage::from_event(event))).is_ok();
+        let channel = Channel::new(program, MAX_LINE_BYTES, deliver).map_err(failed)?;
+        let (had, before, after, done, lost) = (None, None, None, None, None);
+        Ok(Self { host, channel, had, before, after, done, lost })
+    }
+
+    /// Sends a message. An unreachable loader is noticed by the end of its output.
+    fn send_message(&self, message: &ToLoader) {
+        let _ = self.channel.send(message);
     }
 
     fn handle_message(&mut self, message: LoaderMessage) {
         match message {
-            LoaderMessage::Message(_, FromLoader::Connected { had }) => self.had = Some(had),
-            LoaderMessage::Message(at, FromLoader::Pong { monotonic_ns }) => {
-                self.pong = Some((at, monotonic_ns))
-            }
-            LoaderMessage::Message(_, FromLoader::Done(done)) => self.done = Some(done),
-            LoaderMessage::Message(_, FromLoader::Failed(failed)) => self.lost = Some(failed),
+            LoaderMessage::Message(FromLoader::Connected { had }) => self.had = Some(had),
+            LoaderMessage::Message(FromLoader::Done(done)) => self.done = Some(done),
+            LoaderMessage::Message(FromLoader::Failed(failed)) => self.lost = Some(failed),
             LoaderMessage::Ended(_) if self.done.is_some() || self.lost.is_some() => {}
             LoaderMessage::Ended(said) => {
                 let what = if said.is_empty() { "ended without a result".to_owned() } else { said };
@@ -470,26 +426,6 @@ fn spawn(place: &Place, program: &Path) -> io::Result<StartedProgram> {
     let errors =
         KeptOutput::from_stream(child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?, MAX_SAID_BYTES)?;
     Ok(StartedProgram { child, output: BufReader::new(output), errors })
-}
-
-/// Passes on a loader's messages, with the time when each was read.
-fn listen(mut output: BufReader<ChildStdout>, index: usize, sender: &SyncSender<(usize, LoaderMessage)>) {
-    loop {
-        match read(&mut output, monotonic_ns) {
-            Ok(Some((at, message))) => {
-                if sender.send((index, LoaderMessage::Message(at, message))).is_err() {
-                    return;
-                }
-            }
-            Ok(None) => return,
-            Err(error) => {
-                let what = format!("cannot read a message of the loader: {error}");
-                let failed = FromLoader::Failed(LoaderFailure { what, hint: None, is_usage: false });
-                let _ = sender.send((index, LoaderMessage::Message(0, failed)));
-                return;
-            }
-        }
-    }
 }
 
 /// The order of each loader.

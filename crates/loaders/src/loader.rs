@@ -1,21 +1,22 @@
 //! The loader: carries out its share of a job at the coordinator's request.
 //!
-//! One thread reads the coordinator's messages and answers pings at once; the other connects, waits for the start, puts
-//! the load on the target and writes the result. If the input ends before that, no coordinator waits for the result:
-//! the process exits, which ends the load.
+//! One thread reads the coordinator's messages; the other connects, waits for the start, puts the load on the target and
+//! writes the result. If the input ends before that, no coordinator waits for the result: the process exits, which ends
+//! the load.
 
-use crate::message::{Done, FromLoader, LoaderFailure, LoaderOrder, ToLoader, read, write};
+use crate::message::{Done, FromLoader, LoaderFailure, LoaderOrder, MAX_LINE_BYTES, ToLoader};
 use paceline_engine::{Nanos, RunStart, StopFlag};
 use paceline_host::NetworkCounters;
+use paceline_host::channel::{ChannelEnd, ChannelOutput, first_message, listen};
 use paceline_host::system::monotonic_ns;
 use paceline_job::{Bound, Job, LoadModel, Shape};
 use paceline_run::{Inputs, Prepared, RunError};
 use std::io::{self, BufRead, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The exit status of a loader without a coordinator, that of a failure of the environment.
 const ABANDONED: i32 = 3;
@@ -27,14 +28,8 @@ const LATE_WINDOW_DIVISOR: u64 = 2;
 const MAX_LATE: Nanos = Nanos::from_secs(10);
 /// Late loaders begin whole seconds later, so that their intervals match those of the others.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Longest delay after the limit until silence is noticed.
-const LOOK: Duration = Duration::from_millis(100);
-
 /// Longest wait for the coordinator to say when to start, or that it has the result.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
-/// A coordinator that is silent for this time is lost: a cut link may not close the connection. It sends a message
-/// every few seconds, and ssh closes a dead connection after 15 s.
-const SILENCE_LIMIT: Duration = Duration::from_secs(20);
 
 static STOP: StopFlag = StopFlag::new();
 
@@ -54,33 +49,43 @@ pub fn serve(
     output: impl Write + Send + 'static,
 ) -> io::Result<()> {
     let order = first_order(&mut input)?;
-    let output: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(output)));
+    let output = Arc::new(ChannelOutput::new(output));
     let (decisions, decided) = mpsc::channel();
-    let (finished, ended) = mpsc::channel::<()>();
-    let is_done: &'static Mutex<bool> = Box::leak(Box::default());
-    let heard: &'static Mutex<Instant> = Box::leak(Box::new(Mutex::new(Instant::now())));
-    thread::Builder::new().name("silence".to_owned()).spawn(move || end_in_silence(heard))?;
-    thread::Builder::new().name("coordinator".to_owned()).spawn(move || {
-        listen(&mut input, output, &decisions, heard);
-        if !*is_done.lock().unwrap_or_else(PoisonError::into_inner) {
+    let (finished, ended) = mpsc::channel();
+    let is_done = Arc::<AtomicBool>::default();
+    let has_result = Arc::clone(&is_done);
+    let handle = move |message| match message {
+        ToLoader::Start { epoch_ns } => {
+            let _ = decisions.send(StartDecision::Start(Nanos(epoch_ns)));
+            true
+        }
+        ToLoader::Stop => {
+            STOP.request();
+            let _ = decisions.send(StartDecision::Stop);
+            true
+        }
+        ToLoader::Order(_) => false,
+    };
+    listen(input, Arc::clone(&output), MAX_LINE_BYTES, handle, move |end| {
+        if end == ChannelEnd::Silent || !has_result.load(Ordering::Acquire) {
             std::process::exit(ABANDONED);
         }
-        drop(finished);
+        let _ = finished.send(());
     })?;
-    let answer = match carry_out(order, &decided, output) {
+    let answer = match carry_out(order, &decided, &output) {
         Ok(done) => FromLoader::Done(Box::new(done)),
         Err(failed) => FromLoader::Failed(failed),
     };
-    *is_done.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    send(output, &answer)?;
-    // Pings are answered until the coordinator closes the input.
+    is_done.store(true, Ordering::Release);
+    output.send(&answer)?;
+    // Questions for the clock are answered until the coordinator closes the input.
     let _ = ended.recv_timeout(WAIT_LIMIT);
     Ok(())
 }
 
 fn first_order(input: &mut impl BufRead) -> io::Result<LoaderOrder> {
-    let (kind, what) = match read(input, monotonic_ns)? {
-        Some((_, ToLoader::Order(order))) => return Ok(*order),
+    let (kind, what) = match first_message(input, MAX_LINE_BYTES)? {
+        Some(ToLoader::Order(order)) => return Ok(*order),
         Some(_) => (io::ErrorKind::InvalidData, "invalid first message"),
         None => (io::ErrorKind::UnexpectedEof, "the input ended before the first message"),
     };
@@ -88,51 +93,10 @@ fn first_order(input: &mut impl BufRead) -> io::Result<LoaderOrder> {
     Err(io::Error::new(kind, format!("{what}: {how}")))
 }
 
-fn send(output: &Mutex<impl Write>, message: &FromLoader) -> io::Result<()> {
-    write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), message)
-}
-
-/// Ends the process after too long without a message.
-fn end_in_silence(heard: &Mutex<Instant>) {
-    loop {
-        let silent = heard.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
-        if silent > SILENCE_LIMIT {
-            std::process::exit(ABANDONED);
-        }
-        thread::sleep(SILENCE_LIMIT - silent + LOOK);
-    }
-}
-
-/// Runs until the end of the input, or a message that cannot be read.
-fn listen(
-    input: &mut impl BufRead,
-    output: &Mutex<impl Write>,
-    decisions: &Sender<StartDecision>,
-    heard: &Mutex<Instant>,
-) {
-    while let Ok(Some((at, message))) = read(input, monotonic_ns) {
-        *heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        match message {
-            ToLoader::Alive => {}
-            ToLoader::Ping => {
-                if send(output, &FromLoader::Pong { monotonic_ns: at }).is_err() {
-                    return;
-                }
-            }
-            ToLoader::Start { epoch_ns } => _ = decisions.send(StartDecision::Start(Nanos(epoch_ns))),
-            ToLoader::Stop => {
-                STOP.request();
-                let _ = decisions.send(StartDecision::Stop);
-            }
-            ToLoader::Order(_) => return,
-        }
-    }
-}
-
 fn carry_out(
     order: LoaderOrder,
     decided: &Receiver<StartDecision>,
-    output: &Mutex<impl Write>,
+    output: &ChannelOutput<impl Write>,
 ) -> Result<Done, LoaderFailure> {
     // If the folder does not exist, files are searched where the loader was started; errors name the files.
     let _ = std::env::set_current_dir(&order.folder);
@@ -147,7 +111,7 @@ fn carry_out(
     let (counting, counted) = mpsc::channel();
     let (late, begun) = (Mutex::new(None), AtomicU64::new(0));
     let begin = |had| {
-        if send(output, &FromLoader::Connected { had }).is_err() {
+        if output.send(&FromLoader::Connected { had }).is_err() {
             return RunStart::Never;
         }
         match decided.recv_timeout(WAIT_LIMIT) {
@@ -234,8 +198,8 @@ mod tests {
     fn the_first_message_must_be_an_order() {
         let error = |text: &str| first_order(&mut text.as_bytes()).err().unwrap().to_string();
         assert!(error("").starts_with("the input ended before the first message: "));
-        let ping = serde_json::to_string(&ToLoader::Ping).unwrap();
-        assert!(error(&format!("{ping}\n")).starts_with("invalid first message: "));
+        let stop = serde_json::to_string(&ToLoader::Stop).unwrap();
+        assert!(error(&format!("{stop}\n")).starts_with("invalid first message: "));
     }
 
     #[test]

@@ -1,30 +1,27 @@
 //! The connection to a node: opened once for a launch and kept alive. One thread sends one request at a time.
 
-use super::message::{NodeInfo, NodeSettings, ToNode, line, read_line};
-use paceline_host::clock::{RoundTrip, offset, ours};
-use paceline_host::system::monotonic_ns;
-use paceline_host::{Interrupt, KeptOutput, Place, PlaceError, ProgramCopy, SshConnection, StartedProgram};
+use super::message::{MAX_LINE_BYTES, NodeInfo, NodeSettings, ToNode};
+use paceline_host::channel::{Channel, ChannelEvent};
+use paceline_host::clock::ours;
+use paceline_host::{Interrupt, KeptOutput, Place, PlaceError, ProgramCopy, SshConnection};
 use paceline_record::{ClockOffset, Environment};
 use serde::de::DeserializeOwned;
-use std::io::{self, BufReader, Write as _};
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest time for a node to answer a short request: longer than ssh takes to close a dead connection.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// Interval of keep-alive messages to a node.
-const ALIVE_EVERY: Duration = Duration::from_secs(4);
 /// Interval of the check for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a node may take to end: its servers have 5 s after SIGTERM.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// Round trips for a clock comparison.
-const ROUND_TRIPS: usize = 8;
+/// How long a lost node may take: it may never close its output.
+const LOST_LIMIT: Duration = Duration::from_secs(1);
 /// Answers that wait to be read: a node sends one for each request.
 const MAX_ANSWERS: usize = 4;
 /// Bytes kept of the standard error of a copy.
@@ -37,11 +34,8 @@ pub(crate) struct Node {
     place: Place,
     /// Holds the socket by which commands share the connection.
     control: PathBuf,
-    answers: Mutex<Receiver<(u64, Vec<u8>)>>,
-    /// Keep-alive messages are written while waiting for an answer.
-    input: Mutex<Option<ChildStdin>>,
-    child: Mutex<Child>,
-    errors: KeptOutput,
+    answers: Mutex<Receiver<ChannelEvent>>,
+    channel: Channel,
     /// Why the connection is no longer usable.
     lost: Mutex<Option<String>>,
     clock: Mutex<ClockOffset>,
@@ -79,30 +73,27 @@ impl Node {
         let host = place.name().to_owned();
         let lost = |why: String| NodeLost { host: host.clone(), why, interrupted: false };
         let started = program.start(place, SshConnection::Master(control), &["node"], interrupt);
-        let StartedProgram { mut child, output, errors } = started.map_err(|error| match error {
+        let program = started.map_err(|error| match error {
             PlaceError::Remote { said, .. } => NodeLost { interrupted: interrupt.requested(), ..lost(said) },
             PlaceError::Local { .. } => lost(error.to_string()),
         })?;
-        let input = child.stdin.take();
         let (speaking, answers) = mpsc::sync_channel(MAX_ANSWERS);
+        let deliver = move |event| speaking.send(event).is_ok();
+        let channel =
+            Channel::new(program, MAX_LINE_BYTES, deliver).map_err(|error| lost(error.to_string()))?;
         let mut node = Self {
             host: host.clone(),
             place: place.clone(),
             control: control.to_owned(),
             answers: Mutex::new(answers),
-            input: Mutex::new(input),
-            child: Mutex::new(child),
-            errors,
+            channel,
             lost: Mutex::default(),
             clock: Mutex::default(),
             welcome: NodeInfo::default(),
         };
-        listen(output, speaking).map_err(|error| lost(error.to_string()))?;
         node.welcome = node.ask(&ToNode::Hello(Box::new(settings.clone())))?;
         node.compare_clocks()?;
-        let node = Arc::new(node);
-        keep_alive(Arc::downgrade(&node));
-        Ok(node)
+        Ok(Arc::new(node))
     }
 
     /// The name it was reached by.
@@ -142,19 +133,22 @@ impl Node {
 
     /// Compares its clock with this machine's.
     pub(crate) fn compare_clocks(&self) -> Result<(), NodeLost> {
-        let mut trips = Vec::with_capacity(ROUND_TRIPS);
-        for _ in 0..ROUND_TRIPS {
-            let sent_ns = monotonic_ns();
-            let (received_ns, theirs_ns) = self.ask_at(&ToNode::Clock, ANSWER_LIMIT, None)?;
-            trips.push(RoundTrip { sent_ns, theirs_ns, received_ns });
+        match self.channel.compare_clocks(ANSWER_LIMIT) {
+            Ok(Some(offset)) => {
+                *locked(&self.clock) = offset;
+                Ok(())
+            }
+            Ok(None) => match self.receive(ANSWER_LIMIT, None) {
+                Ok(_) => Err(self.give_up("it sent a message without a request".to_owned(), false)),
+                Err(lost) => Err(lost),
+            },
+            Err(silent) => Err(self.give_up(silent.to_string(), false)),
         }
-        *locked(&self.clock) = offset(&trips).unwrap_or_default();
-        Ok(())
     }
 
     /// Sends a request with a short time limit.
     pub(crate) fn ask<T: DeserializeOwned>(&self, question: &ToNode) -> Result<T, NodeLost> {
-        self.ask_at(question, ANSWER_LIMIT, None).map(|(_, answer)| answer)
+        self.ask_at(question, ANSWER_LIMIT, None)
     }
 
     /// Sends a request that may take long.
@@ -164,26 +158,22 @@ impl Node {
         limit: Duration,
         interrupt: Interrupt,
     ) -> Result<T, NodeLost> {
-        self.ask_at(question, limit + ANSWER_LIMIT, Some(interrupt)).map(|(_, answer)| answer)
+        self.ask_at(question, limit + ANSWER_LIMIT, Some(interrupt))
     }
 
-    /// The answer, with the time when it was read.
     fn ask_at<T: DeserializeOwned>(
         &self,
         question: &ToNode,
         limit: Duration,
         interrupt: Option<Interrupt>,
-    ) -> Result<(u64, T), NodeLost> {
+    ) -> Result<T, NodeLost> {
         if let Some(why) = locked(&self.lost).clone() {
             return Err(NodeLost { host: self.host.clone(), why, interrupted: false });
         }
         // A lost node is noticed by the end of its output.
-        let _ = self.send_message(question);
-        let (at, line) = self.receive(limit, interrupt)?;
-        match serde_json::from_slice(&line) {
-            Ok(answer) => Ok((at, answer)),
-            Err(error) => Err(self.give_up(format!("it sent an invalid message: {error}"), false)),
-        }
+        let _ = self.channel.send(question);
+        let line = self.receive(limit, interrupt)?;
+        serde_json::from_slice(&line).map_err(|error| self.invalid(&error))
     }
 
     /// Copies a folder of this machine to the same path there.
@@ -212,29 +202,15 @@ impl Node {
         }
     }
 
-    fn send_message(&self, question: &ToNode) -> io::Result<()> {
-        let line = line(question)?;
-        match locked(&self.input).as_mut() {
-            Some(input) => input.write_all(&line).and_then(|()| input.flush()),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    fn receive(&self, limit: Duration, interrupt: Option<Interrupt>) -> Result<(u64, Vec<u8>), NodeLost> {
+    fn receive(&self, limit: Duration, interrupt: Option<Interrupt>) -> Result<Vec<u8>, NodeLost> {
         let answers = locked(&self.answers);
         let deadline = Instant::now() + limit;
         loop {
             match answers.recv_timeout(LOOK) {
-                Ok(heard) => return Ok(heard),
-                Err(RecvTimeoutError::Disconnected) => {
-                    let said = self.errors.line();
-                    let why = if said.is_empty() {
-                        "Paceline on that machine ended without an error message".to_owned()
-                    } else {
-                        said
-                    };
-                    return Err(self.give_up(why, false));
-                }
+                Ok(ChannelEvent::Message(_, line)) => return Ok(line),
+                Ok(ChannelEvent::Invalid(error)) => return Err(self.invalid(&error)),
+                Ok(ChannelEvent::Ended(said)) => return Err(self.ended(said)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended(String::new())),
                 Err(RecvTimeoutError::Timeout) if interrupt.is_some_and(Interrupt::requested) => {
                     return Err(self.give_up("interrupted".to_owned(), true));
                 }
@@ -246,54 +222,31 @@ impl Node {
         }
     }
 
+    fn ended(&self, said: String) -> NodeLost {
+        let why = if said.is_empty() {
+            "Paceline on that machine ended without an error message".to_owned()
+        } else {
+            said
+        };
+        self.give_up(why, false)
+    }
+
+    fn invalid(&self, error: &dyn std::error::Error) -> NodeLost {
+        self.give_up(format!("it sent an invalid message: {error}"), false)
+    }
+
     /// Closes the connection: the node stops its processes.
     fn give_up(&self, why: String, interrupted: bool) -> NodeLost {
-        let _ = locked(&self.input).take();
+        self.channel.close();
         *locked(&self.lost) = Some(why.clone());
         NodeLost { host: self.host.clone(), why, interrupted }
     }
 }
 
 impl Drop for Node {
-    /// The node ends when its input does; a connection that does not end with it is ended.
+    /// The node ends when its channel does; a lost one is hardly waited for.
     fn drop(&mut self) {
-        let is_lost = locked(&self.lost).is_some();
-        let _ = locked(&self.input).take();
-        let mut child = locked(&self.child);
-        // A lost node may never close its output.
-        let limit = if is_lost { Duration::from_secs(1) } else { END_LIMIT };
-        let deadline = Instant::now() + limit;
-        while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let _ = child.kill();
-        let _ = child.wait();
+        let limit = if locked(&self.lost).is_some() { LOST_LIMIT } else { END_LIMIT };
+        self.channel.end(Instant::now() + limit);
     }
-}
-
-/// Passes on each line with the time when it was read.
-fn listen(mut output: BufReader<ChildStdout>, speaking: SyncSender<(u64, Vec<u8>)>) -> io::Result<()> {
-    let listen = move || {
-        while let Ok(Some(line)) = read_line(&mut output) {
-            if speaking.send((monotonic_ns(), line)).is_err() {
-                return;
-            }
-        }
-    };
-    thread::Builder::new().name("node".to_owned()).spawn(listen).map(drop)
-}
-
-/// Sends keep-alive messages for as long as the node is needed.
-fn keep_alive(node: Weak<Node>) {
-    let keep = move || {
-        loop {
-            thread::sleep(ALIVE_EVERY);
-            let Some(node) = node.upgrade() else { return };
-            if node.send_message(&ToNode::Alive).is_err() {
-                return;
-            }
-        }
-    };
-    // Without these the node ends in mid-launch, which is recorded.
-    let _ = thread::Builder::new().name("node alive".to_owned()).spawn(keep);
 }

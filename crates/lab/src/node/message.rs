@@ -1,7 +1,7 @@
-//! The messages between the lab and a node: one JSON object per line.
+//! The messages between the lab and a node, over a [`paceline_host::channel`].
 //!
-//! The lab sends one request at a time and the node answers each, except [`ToNode::Alive`]. The type of the answer is
-//! named beside each request. Moments use the node's clock.
+//! The lab sends one request at a time and the node answers each. The type of the answer is named beside each request.
+//! Moments use the node's clock.
 
 use crate::provision::ImageLaunch;
 use paceline_catalogue::{Folders, Variables, WorkloadCase};
@@ -9,13 +9,12 @@ use paceline_host::shepherd::TrackingMethod;
 use paceline_record::{BalancerReceipt, DatabaseReceipt, Environment, Startup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longest line: a workload's body is a tenth of it.
-const MAX_LINE_BYTES: u64 = 1 << 26;
+pub(crate) const MAX_LINE_BYTES: u64 = 1 << 26;
 
 /// To a node.
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,10 +22,6 @@ const MAX_LINE_BYTES: u64 = 1 << 26;
 pub(crate) enum ToNode {
     /// How launches are started. Answer: [`NodeInfo`].
     Hello(Box<NodeSettings>),
-    /// Keep-alive: the node is still needed. No answer.
-    Alive,
-    /// The node's monotonic clock. Answer: `u64`.
-    Clock,
     /// Whether a folder is there with this content. Answer: `bool`.
     Has(FolderContent),
     /// Empties a folder that was sent before, or creates it; any other folder is an error. Answer: `Result<(),
@@ -226,16 +221,4 @@ pub(crate) struct Launched {
     pub address: SocketAddr,
     /// How it started.
     pub startup: Startup,
-}
-
-/// Reads the next line; none at the end.
-pub(crate) fn read_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    paceline_files::read_line(from, MAX_LINE_BYTES)
-}
-
-/// A message as a line.
-pub(crate) fn line(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    Ok(line)
 }
