@@ -6,7 +6,7 @@
 //! binary parses gates from the command line.
 
 use crate::{VerdictName, achieved_share, fell_short};
-use paceline_record::{Block, GateOutcome, GateReason, LoopKind, Run, Severity, TimeKind, Times};
+use paceline_record::{Block, GateOutcome, GateReason, LoopKind, Run, Severity, TimeKind, TimeLoops, Times};
 use paceline_stats::Histogram;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -58,28 +58,8 @@ pub enum GateRequirement {
 /// The times that a gate can limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateTime {
-    /// Response time; open loop.
-    Response,
-    /// Service time.
-    Service,
-    /// Connect time, over every connection of the run.
-    Connect,
-    /// Time of TLS handshakes, over every connection of the run.
-    Handshake,
-    /// First byte.
-    FirstByte,
-    /// First byte of a stream's body.
-    FirstBody,
-    /// First event of a stream.
-    FirstEvent,
-    /// Gap between two events of a stream.
-    Gap,
-    /// Longest gap of a stream.
-    LongestGap,
-    /// Duration of a stream.
-    Stream,
-    /// Generator lag; open loop.
-    Lag,
+    /// One of the table of times, over every request, connection or stream of the run.
+    Of(TimeKind),
     /// Time of whole sessions, pauses included.
     Session,
     /// Response time (closed loop: service time) of one request of a mix, by its name without spaces.
@@ -97,21 +77,38 @@ pub enum Statistic {
     Mean,
 }
 
+/// The name of a time in an expression; none for a time that a gate cannot limit.
+fn expression_name(kind: TimeKind) -> Option<&'static str> {
+    match kind {
+        TimeKind::Response
+        | TimeKind::Service
+        | TimeKind::FirstByte
+        | TimeKind::FirstBody
+        | TimeKind::FirstEvent
+        | TimeKind::LongestGap
+        | TimeKind::StreamTime
+        | TimeKind::Connect
+        | TimeKind::Handshake => Some(kind.tag()),
+        TimeKind::EventGap => Some("gap"),
+        TimeKind::GeneratorLag => Some("lag"),
+        TimeKind::ConnectionWait
+        | TimeKind::ConnectAndService
+        | TimeKind::ReceiveDelay
+        | TimeKind::Failed => None,
+    }
+}
+
 impl GateTime {
+    /// All of them, except those of single requests.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        let kinds = TimeKind::ALL.into_iter().filter(|kind| expression_name(*kind).is_some());
+        kinds.map(Self::Of).chain([Self::Session])
+    }
+
     /// Its name in an expression.
     pub fn name(&self) -> &'static str {
         match self {
-            GateTime::Response => "response",
-            GateTime::Service => "service",
-            GateTime::Connect => "connect",
-            GateTime::Handshake => "handshake",
-            GateTime::FirstByte => "first_byte",
-            GateTime::FirstBody => "first_body",
-            GateTime::FirstEvent => "first_event",
-            GateTime::Gap => "gap",
-            GateTime::LongestGap => "longest_gap",
-            GateTime::Stream => "stream",
-            GateTime::Lag => "lag",
+            GateTime::Of(kind) => expression_name(*kind).unwrap_or(kind.tag()),
             GateTime::Session => "session",
             GateTime::Step(_) => "step",
         }
@@ -119,32 +116,19 @@ impl GateTime {
 
     /// The times of a block that it is; none for sessions, which are not in blocks.
     fn kind(&self, loop_: LoopKind) -> Option<TimeKind> {
-        Some(match self {
-            GateTime::Response => TimeKind::Response,
-            GateTime::Service => TimeKind::Service,
-            GateTime::Connect => TimeKind::Connect,
-            GateTime::Handshake => TimeKind::Handshake,
-            GateTime::FirstByte => TimeKind::FirstByte,
-            GateTime::FirstBody => TimeKind::FirstBody,
-            GateTime::FirstEvent => TimeKind::FirstEvent,
-            GateTime::Gap => TimeKind::EventGap,
-            GateTime::LongestGap => TimeKind::LongestGap,
-            GateTime::Stream => TimeKind::StreamTime,
-            GateTime::Lag => TimeKind::GeneratorLag,
-            GateTime::Step(_) => match loop_ {
-                LoopKind::Closed => TimeKind::Service,
-                LoopKind::Open => TimeKind::Response,
-            },
-            GateTime::Session => return None,
-        })
+        match (self, loop_) {
+            (GateTime::Of(kind), _) => Some(*kind),
+            (GateTime::Step(_), LoopKind::Closed) => Some(TimeKind::Service),
+            (GateTime::Step(_), LoopKind::Open) => Some(TimeKind::Response),
+            (GateTime::Session, _) => None,
+        }
     }
 
-    /// The verdicts on delays of the generator that the time may include. Only a response time begins before the send.
+    /// The verdicts on delays of the generator that the time may include. Only a time that begins when a request is due
+    /// includes those before the send.
     fn delays(&self) -> &'static [VerdictName] {
         match self {
-            GateTime::Response
-            | GateTime::FirstBody
-            | GateTime::FirstEvent
+            GateTime::Of(TimeKind::Response | TimeKind::FirstBody | TimeKind::FirstEvent)
             | GateTime::Session
             | GateTime::Step(_) => &[
                 VerdictName::GeneratorLag,
@@ -152,49 +136,40 @@ impl GateTime {
                 VerdictName::GeneratorThrottled,
                 VerdictName::GeneratorDescheduled,
             ],
-            GateTime::Service
-            | GateTime::Connect
-            | GateTime::Handshake
-            | GateTime::FirstByte
-            | GateTime::Gap
-            | GateTime::LongestGap
-            | GateTime::Stream => &[
+            GateTime::Of(TimeKind::GeneratorLag) => &[],
+            GateTime::Of(
+                TimeKind::Service
+                | TimeKind::FirstByte
+                | TimeKind::EventGap
+                | TimeKind::LongestGap
+                | TimeKind::StreamTime
+                | TimeKind::ConnectionWait
+                | TimeKind::Connect
+                | TimeKind::Handshake
+                | TimeKind::ConnectAndService
+                | TimeKind::ReceiveDelay
+                | TimeKind::Failed,
+            ) => &[
                 VerdictName::GeneratorStall,
                 VerdictName::GeneratorThrottled,
                 VerdictName::GeneratorDescheduled,
             ],
-            GateTime::Lag => &[],
         }
     }
 
     /// Whether the server's work is a part of the time.
     fn is_of_server(&self) -> bool {
-        match self {
-            GateTime::Response
-            | GateTime::Service
-            | GateTime::Connect
-            | GateTime::Handshake
-            | GateTime::FirstByte
-            | GateTime::FirstBody
-            | GateTime::FirstEvent
-            | GateTime::Gap
-            | GateTime::LongestGap
-            | GateTime::Stream
-            | GateTime::Session
-            | GateTime::Step(_) => true,
-            GateTime::Lag => false,
-        }
+        *self != GateTime::Of(TimeKind::GeneratorLag)
     }
 
     /// Whether the time exists only with a schedule: a closed loop has none.
     pub fn needs_open_loop(&self) -> bool {
-        matches!(self, GateTime::Response | GateTime::Lag)
+        matches!(self, GateTime::Of(kind) if kind.loops() == TimeLoops::Open)
     }
 
     /// Whether the time exists only with streams.
     pub fn needs_streams(&self) -> bool {
-        use GateTime::{FirstBody, FirstEvent, Gap, LongestGap, Stream};
-        matches!(self, FirstBody | FirstEvent | Gap | LongestGap | Stream)
+        matches!(self, GateTime::Of(kind) if kind.is_of_streams())
     }
 }
 

@@ -249,7 +249,7 @@ pub enum TimeLoops {
 macro_rules! block_with_times {
     ($(
         $(#[doc = $line:literal])+
-        $kind:ident $field:ident $name:literal, $loops:ident, $needs:literal;
+        $kind:ident $field:ident $name:literal, $loops:ident, $needs:expr;
     )+) => {
         /// The outcomes and times of a set of requests. A time that was not measured is left out, never zero.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -350,6 +350,9 @@ macro_rules! block_with_times {
     };
 }
 
+/// What the times of streams need.
+const STREAMS: &str = "`--stream`";
+
 block_with_times! {
     /// From the moment at which the request was due by the schedule (the intended send) to the last byte of the response.
     /// It includes waiting for a connection and any lag of the load generator.
@@ -362,21 +365,21 @@ block_with_times! {
     FirstByte first_byte_ns "first byte", Both, "";
 
     /// From the intended send (closed loop: the actual send) to the first byte of a stream's body.
-    FirstBody first_body_ns "first body byte", Both, "`--stream`";
+    FirstBody first_body_ns "first body byte", Both, STREAMS;
 
     /// From the intended send (closed loop: the actual send) to the end of a stream's first event: for a language model,
     /// the time to the first token as its user sees it. Streams that failed later are included.
-    FirstEvent first_event_ns "first event", Both, "`--stream`";
+    FirstEvent first_event_ns "first event", Both, STREAMS;
 
     /// Time between two events of a stream. Events that were read together have a gap of 0. Streams that failed later are
     /// included.
-    EventGap event_gap_ns "gap between events", Both, "`--stream`";
+    EventGap event_gap_ns "gap between events", Both, STREAMS;
 
     /// The longest gap between two events of each stream that ended as asked.
-    LongestGap longest_gap_ns "longest gap", Both, "`--stream`";
+    LongestGap longest_gap_ns "longest gap", Both, STREAMS;
 
     /// From the first byte of a stream's body to the end of the stream, for each stream that ended as asked.
-    StreamTime stream_time_ns "stream duration", Both, "`--stream`";
+    StreamTime stream_time_ns "stream duration", Both, STREAMS;
 
     /// From when a request was due until a connection, or a stream on one, was free for it.
     ConnectionWait connection_wait_ns "connection wait", Open, "";
@@ -413,6 +416,11 @@ impl TimeKind {
     pub fn title(self) -> String {
         let (first, rest) = self.name().split_at(1);
         first.to_uppercase() + rest
+    }
+
+    /// Whether only responses that are read as streams have it.
+    pub fn is_of_streams(self) -> bool {
+        self.needs() == STREAMS
     }
 
     /// Its key without the unit: its id in pages.

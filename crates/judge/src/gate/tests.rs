@@ -51,7 +51,7 @@ fn time(of: GateTime, statistic: Statistic, limit_us: u64) -> GateRequirement {
 }
 
 fn percentile(p: f64, limit_us: u64) -> GateRequirement {
-    time(GateTime::Response, Statistic::Percentile(p), limit_us)
+    time(GateTime::Of(TimeKind::Response), Statistic::Percentile(p), limit_us)
 }
 
 fn outcome(demand: GateRequirement, run: &Run) -> GateOutcome {
@@ -77,7 +77,7 @@ fn a_figure_with_delays_of_the_generator_says_so() {
     let both = [GateReason::BeyondLimit, GateReason::GeneratorLate];
     assert_eq!(reasons(percentile(99.0, 9_900), &late), both);
     assert_eq!(reasons(percentile(99.0, 10_000), &late), [], "a limit that is met in spite of them");
-    let of_service = time(GateTime::Service, Statistic::Percentile(99.0), 1);
+    let of_service = time(GateTime::Of(TimeKind::Service), Statistic::Percentile(99.0), 1);
     assert_eq!(reasons(of_service.clone(), &late), both);
     let lag = TypedVerdict::GeneratorLag {
         affected_from: "p99",
@@ -93,7 +93,7 @@ fn a_figure_with_delays_of_the_generator_says_so() {
     lagged.verdicts = vec![lag.verdict()];
     assert_eq!(reasons(percentile(99.0, 9_900), &lagged), both);
     assert_eq!(reasons(of_service, &lagged), [GateReason::BeyondLimit], "it begins with the send");
-    let of_lag = time(GateTime::Lag, Statistic::Max, 0);
+    let of_lag = time(GateTime::Of(TimeKind::GeneratorLag), Statistic::Max, 0);
     assert_eq!(reasons(of_lag, &late), [GateReason::BeyondLimit], "the delays are what it limits");
 }
 
@@ -112,7 +112,7 @@ fn a_missed_limit_says_that_other_processes_used_the_server_s_cpu() {
     assert_eq!(reasons(percentile(99.0, 9_900), &run), both);
     assert_eq!(reasons(percentile(99.0, 10_000), &run), [], "a limit that is met in spite of them");
     assert_eq!(reasons(GateRequirement::AchievedPerS(1_001.0), &run), both);
-    let of_lag = time(GateTime::Lag, Statistic::Max, 0);
+    let of_lag = time(GateTime::Of(TimeKind::GeneratorLag), Statistic::Max, 0);
     assert_eq!(reasons(of_lag, &run), [GateReason::BeyondLimit]);
 }
 
@@ -122,7 +122,11 @@ fn a_gate_passes_within_its_limit_and_fails_beyond() {
     assert_eq!(reasons(percentile(99.0, 10_000), &run), []);
     assert_eq!(reasons(percentile(99.0, 9_900), &run), [GateReason::BeyondLimit]);
     assert_eq!(reasons(percentile(50.0, 5_010), &run), []);
-    for of in [GateTime::Service, GateTime::FirstByte, GateTime::Lag] {
+    for of in [
+        GateTime::Of(TimeKind::Service),
+        GateTime::Of(TimeKind::FirstByte),
+        GateTime::Of(TimeKind::GeneratorLag),
+    ] {
         assert_eq!(reasons(time(of.clone(), Statistic::Mean, 5_001), &run), [], "{of:?}");
         assert_eq!(
             reasons(time(of.clone(), Statistic::Mean, 5_000), &run),
@@ -131,7 +135,7 @@ fn a_gate_passes_within_its_limit_and_fails_beyond() {
         );
     }
     let max = |or_equal| GateRequirement::Time {
-        of: GateTime::Response,
+        of: GateTime::Of(TimeKind::Response),
         statistic: Statistic::Max,
         limit_ns: 10_000_000,
         or_equal,
@@ -153,7 +157,10 @@ fn a_failed_request_is_a_miss() {
     assert!(reported.passed && reported.evidence["response_time_ns_p99"].as_f64().unwrap() >= 9_900_000.0);
     assert_eq!(reasons(percentile(99.9, 1_000_000), &run), [GateReason::Failures]);
     for statistic in [Statistic::Max, Statistic::Mean] {
-        assert_eq!(reasons(time(GateTime::Service, statistic, 1_000_000), &run), [GateReason::Failures]);
+        assert_eq!(
+            reasons(time(GateTime::Of(TimeKind::Service), statistic, 1_000_000), &run),
+            [GateReason::Failures]
+        );
     }
 }
 
@@ -223,7 +230,10 @@ fn a_lower_bound_does_not_pass_a_gate() {
     assert_eq!(reasons(percentile(99.0, 20_000), &run), []);
     assert_eq!(reasons(percentile(99.9, 20_000), &run), [GateReason::LowerBound]);
     let mean = |of| reasons(time(of, Statistic::Mean, 20_000), &run);
-    assert_eq!((mean(GateTime::Response), mean(GateTime::Lag)), (vec![GateReason::LowerBound], vec![]));
+    assert_eq!(
+        (mean(GateTime::Of(TimeKind::Response)), mean(GateTime::Of(TimeKind::GeneratorLag))),
+        (vec![GateReason::LowerBound], vec![])
+    );
 }
 
 #[test]
@@ -276,7 +286,7 @@ fn rates_and_errors() {
 #[test]
 fn connects_are_those_of_the_whole_run() {
     let mut run = run(0);
-    let connect = |limit_us| time(GateTime::Connect, Statistic::Percentile(50.0), limit_us);
+    let connect = |limit_us| time(GateTime::Of(TimeKind::Connect), Statistic::Percentile(50.0), limit_us);
     assert_eq!(reasons(connect(1_000), &run), [GateReason::NotMeasured]);
     let block = Block { connect_time_ns: run.total.response_time_ns.clone(), ..Block::default() };
     run.intervals = vec![Interval::new(Phase::Connect, 0, block)];

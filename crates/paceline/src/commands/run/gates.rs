@@ -7,23 +7,9 @@ use crate::exit::Complaint;
 use paceline_catalogue::nearest;
 use paceline_job::{Arrivals, Bound, Job, LoadModel, RequestSpec, Shape};
 use paceline_judge::gate::{self, Gate, GateRequirement, GateTime, Statistic};
+use paceline_record::TimeKind;
 use paceline_stats::whole;
 
-/// The times that a gate can limit.
-const TIMES: [GateTime; 12] = [
-    GateTime::Response,
-    GateTime::Service,
-    GateTime::Connect,
-    GateTime::Handshake,
-    GateTime::FirstByte,
-    GateTime::Lag,
-    GateTime::Session,
-    GateTime::FirstBody,
-    GateTime::FirstEvent,
-    GateTime::Gap,
-    GateTime::LongestGap,
-    GateTime::Stream,
-];
 /// Statistics to suggest.
 const STATISTICS: [&str; 9] = ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 
@@ -128,7 +114,9 @@ pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
         // Connections are counted apart from requests.
         let is_per_request = !matches!(
             of,
-            GateTime::Connect | GateTime::Handshake | GateTime::Session | GateTime::Step(_) | GateTime::Gap
+            GateTime::Of(TimeKind::Connect | TimeKind::Handshake | TimeKind::EventGap)
+                | GateTime::Session
+                | GateTime::Step(_)
         );
         let flag = match per_s.filter(|_| matches!(job.window, Bound::Duration(_))) {
             Some(per_s) => format!("-d {:.0}s", (needed as f64 / per_s).ceil()),
@@ -149,7 +137,7 @@ pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
 /// Why a target without TLS cannot evaluate a gate.
 fn without_tls(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
-    matches!(gate.demand, GateRequirement::Time { of: GateTime::Handshake, .. }).then(|| {
+    matches!(gate.demand, GateRequirement::Time { of: GateTime::Of(TimeKind::Handshake), .. }).then(|| {
         Complaint::usage(format!("--slo {expression:?}: an http:// URL has no TLS handshakes"))
             .hint("use an https:// URL, or an objective for the connect time: connect.p99")
     })
@@ -159,7 +147,7 @@ fn without_tls(gate: &Gate) -> Option<Complaint> {
 fn refusal(gate: &Gate) -> Option<Complaint> {
     let expression = &gate.expression;
     match gate.demand {
-        GateRequirement::Time { of: GateTime::Response, .. } => Some(
+        GateRequirement::Time { of: GateTime::Of(TimeKind::Response), .. } => Some(
             Complaint::usage(format!(
                 "--slo {expression:?}: a closed loop has no response times: it has no schedule from which they could be \
                  measured, and sends nothing while the server stalls (coordinated omission)"
@@ -238,7 +226,7 @@ fn events(operator: &str, value: &str) -> Result<GateRequirement, String> {
 
 fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, String> {
     let (name, figure) = gate::split_subject(subject).map_or((subject, None), |(name, f)| (name, Some(f)));
-    let names = || TIMES.iter().map(GateTime::name);
+    let names = || GateTime::all().map(|time| time.name());
     if figure.is_none() && statistic(name).is_ok() {
         let value = if value.parse::<f64>().is_ok() { &format!("{value}ms") } else { value };
         return Err(format!(
@@ -251,7 +239,7 @@ fn time(subject: &str, operator: &str, value: &str) -> Result<GateRequirement, S
         return Err(format!("errors have a separate flag; write --max-errors {value}"));
     }
     let of_step = gate::step_name(name).map(|step| GateTime::Step(step.to_owned()));
-    let Some(of) = of_step.or_else(|| TIMES.into_iter().find(|time| time.name() == name)) else {
+    let Some(of) = of_step.or_else(|| GateTime::all().find(|time| time.name() == name)) else {
         let all = names().chain(["step(NAME)", "achieved", "sessions", "events"]);
         let meant =
             nearest(name, all.clone()).map_or(".".to_owned(), |word| format!("; did you mean {word:?}?"));
@@ -381,21 +369,39 @@ mod tests {
         let time =
             |of, statistic, limit_ns, or_equal| GateRequirement::Time { of, statistic, limit_ns, or_equal };
         for (text, demand) in [
-            ("response.p99<10ms", time(GateTime::Response, Statistic::Percentile(99.0), 10_000_000, false)),
+            (
+                "response.p99<10ms",
+                time(GateTime::Of(TimeKind::Response), Statistic::Percentile(99.0), 10_000_000, false),
+            ),
             (
                 " service.p99.9 <= 1.5s ",
-                time(GateTime::Service, Statistic::Percentile(99.9), 1_500_000_000, true),
+                time(GateTime::Of(TimeKind::Service), Statistic::Percentile(99.9), 1_500_000_000, true),
             ),
-            ("lag.max<250\u{b5}s", time(GateTime::Lag, Statistic::Max, 250_000, false)),
-            ("first_byte.mean<1s", time(GateTime::FirstByte, Statistic::Mean, 1_000_000_000, false)),
-            ("handshake.max<1s", time(GateTime::Handshake, Statistic::Max, 1_000_000_000, false)),
-            ("connect.p50<=5ms", time(GateTime::Connect, Statistic::Percentile(50.0), 5_000_000, true)),
+            (
+                "lag.max<250\u{b5}s",
+                time(GateTime::Of(TimeKind::GeneratorLag), Statistic::Max, 250_000, false),
+            ),
+            (
+                "first_byte.mean<1s",
+                time(GateTime::Of(TimeKind::FirstByte), Statistic::Mean, 1_000_000_000, false),
+            ),
+            (
+                "handshake.max<1s",
+                time(GateTime::Of(TimeKind::Handshake), Statistic::Max, 1_000_000_000, false),
+            ),
+            (
+                "connect.p50<=5ms",
+                time(GateTime::Of(TimeKind::Connect), Statistic::Percentile(50.0), 5_000_000, true),
+            ),
             ("achieved>=99%", GateRequirement::AchievedShare(0.99)),
             ("achieved >= 20k", GateRequirement::AchievedPerS(20_000.0)),
             ("sessions >= 50", GateRequirement::SessionsPerS(50.0)),
             ("events >= 50", GateRequirement::EventsPerStream(50)),
             ("events>=2k/s", GateRequirement::EventsPerS(2_000.0)),
-            ("gap.p99<100ms", time(GateTime::Gap, Statistic::Percentile(99.0), 100_000_000, false)),
+            (
+                "gap.p99<100ms",
+                time(GateTime::Of(TimeKind::EventGap), Statistic::Percentile(99.0), 100_000_000, false),
+            ),
             ("session.p99<200ms", time(GateTime::Session, Statistic::Percentile(99.0), 200_000_000, false)),
             (
                 "step(log in).max<1s",
