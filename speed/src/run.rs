@@ -130,7 +130,7 @@ fn measure(row: &ExperimentRow, workspace: &Workspace) -> anyhow::Result<RowSamp
     let [out, err] = outputs(workspace, "generator");
     let output = paceline_files::read_text(&out, paceline_files::MAX_OUTPUT_BYTES)?;
     let well = ended.code == Some(0);
-    let mut report = match (tool::read(&filled.program, &output), well) {
+    let mut report = match (tool::read(filled.tool(), &output), well) {
         (Err(_), false) => bail!("ended with {ended}: {}", last_words(&err)),
         (report, _) => report?,
     };

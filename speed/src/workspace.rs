@@ -2,7 +2,7 @@
 
 use crate::experiment::{ExperimentRow, fill};
 use anyhow::{Context as _, bail};
-use paceline_peers::{K6_SCRIPT, SIEGE_SETTINGS};
+use paceline_peers::{K6_SCRIPT, SIEGE_SETTINGS, tools};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,8 +15,10 @@ const FLOOR_PROGRAMS: [(&str, &str); 3] = [
 ];
 /// Needs liburing; where that is missing, its rows are left out.
 const URING_PROGRAM: (&str, &str) = ("floor-uring", include_str!("../floor/uring.c"));
-const SCRIPTS: [(&str, &str); 4] = [
+const SCRIPTS: [(&str, &str); 6] = [
     ("pipeline.lua", include_str!("../scripts/pipeline.lua")),
+    ("request.lua", include_str!("../scripts/request.lua")),
+    ("request_response.lua", include_str!("../scripts/request_response.lua")),
     ("percentiles.lua", include_str!("../scripts/percentiles.lua")),
     ("siegerc", SIEGE_SETTINGS),
     ("k6.js", K6_SCRIPT),
@@ -46,6 +48,14 @@ pub struct ExpandedCommand {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+}
+
+impl ExpandedCommand {
+    /// The program whose output it prints: `paceline wrk` prints that of wrk.
+    pub fn tool(&self) -> &str {
+        let of_tool = self.arguments.first().filter(|word| tools().any(|tool| tool == word.as_str()));
+        of_tool.unwrap_or(&self.program)
+    }
 }
 
 impl Workspace {
