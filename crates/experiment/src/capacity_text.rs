@@ -6,7 +6,7 @@ use crate::capacity::Capacity;
 use crate::load::{Range, RateUnit, RequestSummary, TimeSummary};
 use crate::window_outcome::WindowOutcome;
 use paceline_report::{Align, Grid};
-use paceline_stats::{counted, time_text};
+use paceline_stats::{counted, percent_text, time_text};
 use std::fmt::Write as _;
 
 /// The result in lines.
@@ -121,7 +121,7 @@ fn curve(text: &mut String, capacity: &Capacity) {
     rows.extend(capacity.curve.iter().map(|point| {
         let [p50, p99] = median_and_tail(point.response_time_ns);
         let cores = point.server_cores_used.map_or("-".to_owned(), |used| format!("{used:.2}"));
-        let share = format!("{:.0} %", point.share * 100.0);
+        let share = percent_text(point.share);
         [share, rate(point.offered_per_s, capacity.unit), p50, p99, cores]
     }));
     let _ = write!(text, "\n{}", Grid::text(&[Align::Right; 5], &rows, 2));

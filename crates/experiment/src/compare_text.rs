@@ -10,7 +10,7 @@ use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{MarkdownText, markdown};
 use paceline_judge::Unit;
 use paceline_report::{Align, Grid};
-use paceline_stats::{counted, time_text, whole};
+use paceline_stats::{counted, percent_text, time_text, whole};
 use std::fmt::Write as _;
 
 /// The decision in one sentence.
@@ -44,9 +44,9 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
             format!("{second} is {worse}: {size:.1} % {}", than(metric, decision.ratio, first))
         }
         Direction::Equivalent => format!(
-            "{second} and {first} are equivalent: {} differs by less than {:.0} %",
+            "{second} and {first} are equivalent: {} differs by less than {}",
             metric.name(),
-            comparison.margin * 100.0
+            percent_text(comparison.margin)
         ),
         Direction::Higher | Direction::Lower => {
             format!("{second} differs: {size:.1} % {}", than(metric, decision.ratio, first))
@@ -160,7 +160,7 @@ pub fn compare_text(comparison: &PairedComparison) -> String {
     let _ = write!(text, "\n{}", Grid::text(&aligns, &rows, 0));
     let is_equivalent = comparison.metrics.iter().any(|metric| metric.direction == Direction::Equivalent);
     let within = match is_equivalent {
-        true => format!("equivalent: differs by less than {:.0} %; ", comparison.margin * 100.0),
+        true => format!("equivalent: differs by less than {}; ", percent_text(comparison.margin)),
         false => String::new(),
     };
     let _ =
@@ -192,7 +192,7 @@ pub(crate) fn compared_cells(comparison: &PairedComparison, metric: &MetricCompa
     let interval = metric.ratio_interval;
     let ratio = format!("{:.3} ({:.3} to {:.3})", metric.ratio, interval.low, interval.high);
     let within = match metric.direction {
-        Direction::Equivalent => format!(" within {:.0} %", comparison.margin * 100.0),
+        Direction::Equivalent => format!(" within {}", percent_text(comparison.margin)),
         Direction::Better
         | Direction::Worse
         | Direction::Higher

@@ -6,20 +6,20 @@
 use crate::load::{LoadResult, LoadServerUse, RateUnit};
 use paceline_judge::{MAX_GENERATOR_BUSY, MIN_DELAYED, MIN_FULL, cores_used, memory_shortage};
 use paceline_record::{Limit, LimitKind, MemoryUse};
-use paceline_stats::counted;
+use paceline_stats::{counted, percent_text};
 
 /// Finds the limit of a closed-loop run.
 pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     let failed_share = 1.0 - closed.ok as f64 / closed.scheduled.max(1) as f64;
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     if failed_share > 0.01 {
-        let evidence = format!("{} of the requests of the closed-loop run failed", percent(failed_share));
+        let evidence =
+            format!("{} of the requests of the closed-loop run failed", percent_text(failed_share));
         return Limit { kind: LimitKind::Errors, evidence };
     }
     if let Some(evidence) = closed.server.and_then(|server| memory_shortage(&memory_of(&server))) {
         return Limit { kind: LimitKind::Memory, evidence };
     }
-    let generator = percent(closed.generator_busy_share);
+    let generator = percent_text(closed.generator_busy_share);
     if closed.has_verdict("generator_bound") || closed.generator_busy_share > MAX_GENERATOR_BUSY {
         let evidence =
             format!("the generator was {generator} busy: give it more threads (-t) or other cores");
@@ -33,11 +33,11 @@ pub(crate) fn limit_of(closed: &LoadResult) -> Limit {
     };
     let cores = f64::from(server.cores.max(1));
     let (busy, thread) = (server.cpu_s / server.over_s, server.busiest_thread_s / server.over_s);
-    let used = format!("{}, its busiest thread was {} busy", cores_used(busy, cores), percent(thread));
+    let used = format!("{}, its busiest thread was {} busy", cores_used(busy, cores), percent_text(thread));
     if busy >= MIN_FULL * cores {
         Limit { kind: LimitKind::ServerCpu, evidence: used }
     } else if server.run_delay_s > MIN_DELAYED * server.over_s {
-        let delay = percent(server.run_delay_s / server.over_s);
+        let delay = percent_text(server.run_delay_s / server.over_s);
         let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
         Limit { kind: LimitKind::Neighbours, evidence }
     } else if thread >= MIN_FULL {

@@ -11,7 +11,7 @@ use crate::why_waits::{WaitCause, wait_causes};
 use crate::{LoadResult, TimeSummary};
 use paceline_judge::{judged_times, unusable_because};
 use paceline_record::{CodeKind, Limit, Profile, Run, Verdict};
-use paceline_stats::ratio;
+use paceline_stats::{percent_text, ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -186,7 +186,7 @@ fn top_functions(profile: &Profile, is_kernel: bool) -> String {
     let shown: Vec<String> = functions
         .map(|function| {
             let name: String = function.name.chars().take(48).collect();
-            format!("{name} {:.0} %", 100.0 * function.own_share)
+            format!("{name} {}", percent_text(function.own_share))
         })
         .collect();
     match shown.is_empty() {

@@ -302,7 +302,11 @@ fn from_profile(profile: &Profile) -> Vec<NextStep> {
         .map(|(share, kind)| NextStep {
             what: kind.advice.to_owned(),
             command: None,
-            because: format!("{:.0} % of the CPU time is {} (profile)", 100.0 * share, kind.name),
+            because: format!(
+                "{} of the CPU time is {} (profile)",
+                paceline_stats::percent_text(share),
+                kind.name
+            ),
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use crate::capacity_text::rate;
 use crate::load::RateUnit;
 use crate::why::{RequestCost, Why, WhyLoad};
 use crate::why_steps::limit_words;
-use paceline_stats::time_text;
+use paceline_stats::{percent_text, time_text};
 
 /// The page: the limit, the two loads, the costs, and what to try.
 pub fn why_text(why: &Why) -> String {
@@ -16,11 +16,11 @@ pub fn why_text(why: &Why) -> String {
         None => "at half      not measured: the server did not keep up with half of the rate\n".to_owned(),
     };
     if let Some(profile) = &why.profile {
-        let kernel = profile
-            .kernel_share
-            .map_or("kernel not sampled".to_owned(), |share| format!("{:.0} % in the kernel", 100.0 * share));
-        let named = 100.0 * profile.named_share;
-        text += &format!("profile      {} samples, {kernel}, {named:.0} % with a name\n", profile.samples);
+        let kernel = profile.kernel_share.map_or("kernel not sampled".to_owned(), |share| {
+            format!("{} in the kernel", percent_text(share))
+        });
+        let named = percent_text(profile.named_share);
+        text += &format!("profile      {} samples, {kernel}, {named} with a name\n", profile.samples);
     }
     if let Some(failure) = &why.profile_failure {
         text += &format!("profile      none: {failure}\n");
@@ -60,9 +60,9 @@ fn load(load: &WhyLoad) -> String {
 
 fn cost_lines(number: usize, cost: &RequestCost) -> String {
     format!(
-        "  {number}  {} ({:.0} %)  {}\n     {}\n",
+        "  {number}  {} ({})  {}\n     {}\n",
         time_text(cost.ns_per_request),
-        100.0 * cost.share,
+        percent_text(cost.share),
         cost.what,
         cost.evidence
     )

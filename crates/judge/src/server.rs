@@ -5,6 +5,7 @@
 use crate::TypedVerdict;
 use crate::facts::{duration, is_open, is_throttled, listed, share_of_mean_time};
 use paceline_record::{LoopKind, Run, ServerUse};
+use paceline_stats::percent_text;
 
 /// From this share of the window on, waiting of a thread for a core takes a part of a closed loop's rate that is larger
 /// than launches differ; also the smallest use of a core by other processes that is not their background work.
@@ -96,14 +97,14 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     let (is_affected, finding) = match run.loop_.kind {
         LoopKind::Closed => (
             share > MIN_DELAYED_SHARE,
-            format!("for {:.0} % of the window: its rate may be higher by as much.", 100.0 * share),
+            format!("for {} of the window: its rate may be higher by as much.", percent_text(share)),
         ),
         LoopKind::Open => (
             share > MIN_WAIT_SHARE && wait_mean_ns > MIN_WAIT_NS,
             format!(
-                "during each request for {} on average, {:.0} % of the mean response time.",
+                "during each request for {} on average, {} of the mean response time.",
                 duration(wait_mean_ns),
-                100.0 * share
+                percent_text(share)
             ),
         ),
     };

@@ -8,7 +8,7 @@ use crate::facts::{self, WindowSlice, is_open};
 use crate::silence::stopped_answering;
 use crate::{TypedVerdict, generator, load, overload, server};
 use paceline_record::Run;
-use paceline_stats::{Steadiness, steadiness};
+use paceline_stats::{Steadiness, percent_text, steadiness};
 
 /// A change of the median service time below this, in nanoseconds, may come from waking an idle CPU.
 const MIN_TIME_CHANGE_NS: f64 = 20_000.0;
@@ -80,7 +80,7 @@ fn judged(open: bool) -> &'static str {
 /// A change of it: `The rate fell by 12 %`.
 fn in_words(change: f64, open: bool) -> String {
     let direction = if change > 0.0 { "rose" } else { "fell" };
-    format!("The {} {direction} by {:.0} %", judged(open), 100.0 * change.abs())
+    format!("The {} {direction} by {}", judged(open), percent_text(change.abs()))
 }
 
 /// The range of some values as a share of their mean.

@@ -28,7 +28,9 @@ pub use launches::{
     CONFIDENCE, ConfidenceInterval, LaunchMean, Prior, ServerLaunches, Variance, launch_means,
     launches_needed, launches_to_find,
 };
-pub use number::{counted, plural, ratio, span_text, thousands, three_digits, time_text, whole};
+pub use number::{
+    counted, percent_text, plural, ratio, span_text, thousands, three_digits, time_text, whole,
+};
 pub use percentile::{RunPercentile, SLICES, percentile_interval, run_percentile};
 pub use random::Random;
 pub use scaling::{Scalability, little_outstanding};

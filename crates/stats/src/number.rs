@@ -56,6 +56,11 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// A share in whole percent: `12 %`.
+pub fn percent_text(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point: `9.87 ms`.
 pub fn time_text(ns: f64) -> String {
     let (scaled, unit) = match ns {

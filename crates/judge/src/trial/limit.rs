@@ -8,7 +8,7 @@ use crate::{
     MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_ACHIEVED, TypedVerdict, loaders, memory_shortage, overload,
 };
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
-use paceline_stats::{counted, plural, whole};
+use paceline_stats::{counted, percent_text, plural, whole};
 
 /// A server that used about one of several cores was limited by one thread, where CPU time by thread is not known.
 const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
@@ -42,17 +42,13 @@ pub fn limit(trial: &Trial) -> Option<Limit> {
 
 type LimitResult = Option<(LimitKind, String)>;
 
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
 fn errors(_: &Trial, run: &Run) -> LimitResult {
     let counts = run.total.counts;
     // Requests that a growing queue left without a response are not a limit by errors.
     let is_queue = counts.failed() == 0 && overload::is_saturated(run);
     let failed = counts.not_ok_share();
     (failed > MAX_NOT_OK_SHARE && !is_queue)
-        .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent(failed))))
+        .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent_text(failed))))
 }
 
 fn memory(trial: &Trial, _: &Run) -> LimitResult {
@@ -72,8 +68,9 @@ fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
 
 fn generator(_: &Trial, run: &Run) -> LimitResult {
     let busy = run.generator.utilization;
-    (busy > MAX_GENERATOR_BUSY)
-        .then(|| (LimitKind::Generator, format!("the generator's busiest thread was {} busy", percent(busy))))
+    (busy > MAX_GENERATOR_BUSY).then(|| {
+        (LimitKind::Generator, format!("the generator's busiest thread was {} busy", percent_text(busy)))
+    })
 }
 
 fn network(trial: &Trial, run: &Run) -> LimitResult {
@@ -93,7 +90,10 @@ fn network(trial: &Trial, run: &Run) -> LimitResult {
 
 fn balancer(trial: &Trial, _: &Run) -> LimitResult {
     let balancer = balancer_of(trial).filter(|balancer| balancer.utilization >= MIN_FULL)?;
-    Some((LimitKind::Balancer, format!("the balancer's cores were {} busy", percent(balancer.utilization))))
+    Some((
+        LimitKind::Balancer,
+        format!("the balancer's cores were {} busy", percent_text(balancer.utilization)),
+    ))
 }
 
 fn database_full(trial: &Trial, _: &Run) -> LimitResult {
@@ -103,8 +103,8 @@ fn database_full(trial: &Trial, _: &Run) -> LimitResult {
     };
     let evidence = format!(
         "the database's cores were {} busy, the server's {}",
-        percent(database_utilization),
-        percent(server_utilization)
+        percent_text(database_utilization),
+        percent_text(server_utilization)
     );
     Some((LimitKind::Database, evidence))
 }
@@ -120,7 +120,7 @@ fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
     }
     let busy = mean(&busy_shares(trial)).filter(|busy| *busy >= MIN_FULL)?;
     let its_cores = if cores == 1.0 { "this core was" } else { "these cores were" };
-    let evidence = format!("{evidence}; {its_cores} {} busy", percent(busy));
+    let evidence = format!("{evidence}; {its_cores} {} busy", percent_text(busy));
     let Some(sharer) = sharers(trial).max_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s)) else {
         let is_own = usage.cpu_s >= MIN_OWN * busy * cores * usage.over_s;
         return Some((if is_own { LimitKind::ServerCpu } else { LimitKind::Neighbours }, evidence));
@@ -143,7 +143,7 @@ fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
 fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
     let busiest = run.server.as_ref().and_then(|server| server.busiest_thread_utilization);
     if let Some(busy) = busiest.filter(|busy| *busy >= MIN_FULL) {
-        let busy = percent(busy);
+        let busy = percent_text(busy);
         return Some((LimitKind::ServerThread, format!("the server's busiest thread was {busy} busy")));
     }
     let usage = trial.usage.as_ref().filter(|_| trial.server_cores().len() > 1)?;
@@ -158,10 +158,10 @@ fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
     (is_thread || most >= MIN_FULL).then(|| {
         let mut evidence = cores_used(used, cores);
         if let Some(busy) = usage.busiest_thread_utilization {
-            evidence += &format!(", its busiest thread was {} busy", percent(busy));
+            evidence += &format!(", its busiest thread was {} busy", percent_text(busy));
         }
         if most > 0.0 {
-            evidence += &format!(", the busiest core {}", percent(most));
+            evidence += &format!(", the busiest core {}", percent_text(most));
         }
         (LimitKind::ServerThread, evidence)
     })
@@ -171,7 +171,7 @@ fn other_work(trial: &Trial, _: &Run) -> LimitResult {
     let usage = trial.usage.as_ref().filter(|usage| usage.threads_peak == 1 && usage.over_s > 0.0)?;
     let delayed = usage.run_delay_s / usage.over_s;
     (delayed > MIN_DELAYED).then(|| {
-        let evidence = format!("the server waited for a core {} of the time", percent(delayed));
+        let evidence = format!("the server waited for a core {} of the time", percent_text(delayed));
         (LimitKind::Neighbours, evidence)
     })
 }
@@ -196,10 +196,10 @@ fn think_time(_: &Trial, run: &Run) -> LimitResult {
 }
 
 fn nothing_full(trial: &Trial, run: &Run) -> (LimitKind, String) {
-    let generator = percent(run.generator.utilization);
+    let generator = percent_text(run.generator.utilization);
     match &trial.usage {
         Some(usage) => {
-            let server = percent(usage.utilization);
+            let server = percent_text(usage.utilization);
             let mut evidence = format!("the server's cores were {server} busy, the generator's {generator}");
             evidence += &pool_use(trial).unwrap_or_default();
             (LimitKind::Waiting, evidence)
@@ -214,8 +214,10 @@ fn nothing_full(trial: &Trial, run: &Run) -> (LimitKind, String) {
 /// The database beside a server that nothing limited: its cores, and the open connections of the pool.
 fn pool_use(trial: &Trial) -> Option<String> {
     let used = trial.database.as_ref()?;
-    let busy =
-        used.process.as_ref().map(|process| format!(", the database's {}", percent(process.utilization)));
+    let busy = used
+        .process
+        .as_ref()
+        .map(|process| format!(", the database's {}", percent_text(process.utilization)));
     let pool = trial.load.database.as_ref().map(|load| load.pool);
     let open = used.counted.and_then(|counted| counted.connections).zip(pool);
     let open = open.map(|(open, pool)| format!("; open connections to the database: {open} of {pool}"));

@@ -14,7 +14,7 @@ use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage,
     Tool, Trial, Verdict,
 };
-use paceline_stats::{WARM_UP_SECONDS, counted};
+use paceline_stats::{WARM_UP_SECONDS, counted, percent_text};
 use std::collections::BTreeSet;
 
 /// A core, or a process on its cores, is full from this share of its time.
@@ -358,7 +358,7 @@ pub fn process_name(process: &ProcessUse) -> String {
 
 fn core_ran_out(trial: &Trial) -> Option<TypedVerdict> {
     let line = |core: &FullCore| {
-        format!("core {} ({}): {:.0} %", core.core, core.processes.join(", "), core.busy_share * 1e2)
+        format!("core {} ({}): {}", core.core, core.processes.join(", "), percent_text(core.busy_share))
     };
     let cores: Vec<String> = full_cores(trial).iter().map(line).collect();
     (!cores.is_empty()).then_some(TypedVerdict::CoreRanOut { cores })

@@ -42,8 +42,8 @@ impl FullRates {
         let Some(share) = &trial.load.share else { return Ok(()) };
         let Some((full_per_s, full_trial)) = self.0.get(&place(trial, &share.of)) else {
             let message = format!(
-                "the rate is {:.0} % of the rate that load `{}` reaches on this server, but that load has no usable result",
-                share.share * 100.0,
+                "the rate is {} of the rate that load `{}` reaches on this server, but that load has no usable result",
+                paceline_stats::percent_text(share.share),
                 share.of
             );
             return Err(Fault { stage: Stage::Generate, message, transient: false });

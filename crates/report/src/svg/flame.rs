@@ -48,7 +48,7 @@ fn heading(canvas: &mut Canvas, run: &Run, profile: &Profile) {
     let name = run.server.as_ref().map_or("the server", |server| &server.name);
     canvas.text((MARGIN, 26.0), Anchor::Start, "h", &format!("CPU time of {name} under load"));
     let kernel = profile.kernel_share.map_or("kernel not sampled".to_owned(), |share| {
-        format!("{:.0} % in the kernel (blue)", 100.0 * share)
+        format!("{} in the kernel (blue)", paceline_stats::percent_text(share))
     });
     let about = format!(
         "{} · {} samples of {} · {kernel} · width: share of CPU time, waiting not included",

@@ -12,7 +12,7 @@ use paceline_experiment::{
     CapacityPlan, CapacityProgress, LoadError, Objective, RateUnit, WindowOutcome, capacity_text,
     find_capacity, format_rate,
 };
-use paceline_stats::time_text;
+use paceline_stats::{percent_text, time_text};
 use paceline_web::{SingleFilePages, single_file};
 use std::time::Duration;
 
@@ -182,8 +182,8 @@ fn line(progress: &CapacityProgress, plan: &CapacityPlan, unit: RateUnit) -> Str
         CapacityProgress::Curve(point) => {
             let p99 = point.response_time_ns.map_or("-".to_owned(), |times| time_text(times.p99 as f64));
             format!(
-                "load curve: at {:.0} % of capacity ({}), response time p99 was {p99}",
-                point.share * 100.0,
+                "load curve: at {} of capacity ({}), response time p99 was {p99}",
+                percent_text(point.share),
                 format_rate(point.offered_per_s)
             )
         }
