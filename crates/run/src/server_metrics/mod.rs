@@ -6,6 +6,7 @@
 mod exposition;
 mod fetch;
 mod gc_log;
+mod labels;
 mod selector;
 
 pub use exposition::fuzz_metrics_page;

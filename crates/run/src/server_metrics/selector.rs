@@ -74,7 +74,7 @@ impl SeriesSelector {
         let (name, labels) = match text.split_once('{') {
             Some((name, rest)) => {
                 let labels =
-                    super::exposition::labels(rest).ok_or_else(|| invalid("the labels are not valid"))?;
+                    super::labels::labels(rest).ok_or_else(|| invalid("the labels are not valid"))?;
                 (name, labels.0)
             }
             None => (text, Vec::new()),

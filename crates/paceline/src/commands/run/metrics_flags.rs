@@ -1,7 +1,7 @@
 //! Flags of what the server reports of itself: its metrics page, the log of its garbage collector.
 
 use paceline_http::Url;
-use paceline_run::MetricsSources;
+use paceline_run::{MetricsSources, Prepared, RunError};
 use std::path::PathBuf;
 
 /// What to read of the server during the run.
@@ -29,9 +29,12 @@ pub struct MetricsFlags {
 }
 
 impl MetricsFlags {
-    /// What they name; none if they name nothing.
-    pub fn sources(&self) -> Option<MetricsSources> {
-        (self.scrape.is_some() || self.gc_log.is_some()).then(|| MetricsSources {
+    /// Lets a run read what they name; returns the series that it has found.
+    pub fn open(&self, prepared: &mut Prepared) -> Result<Vec<String>, RunError> {
+        if self.scrape.is_none() && self.gc_log.is_none() {
+            return Ok(Vec::new());
+        }
+        prepared.read_metrics(&MetricsSources {
             scrape: self.scrape.clone(),
             series: self.scrape_series.clone(),
             gc_log: self.gc_log.clone(),

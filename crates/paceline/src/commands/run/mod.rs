@@ -97,10 +97,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     for path in outputs.written_at_the_end() {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
-    let series = match arguments.metrics.sources() {
-        Some(sources) => prepared.read_metrics(&sources).map_err(explain)?,
-        None => Vec::new(),
-    };
+    let series = arguments.metrics.open(&mut prepared).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
     let mut sinks = sinks(outputs, series)?;
     let view = live_views(&arguments, &mut sinks)?;
