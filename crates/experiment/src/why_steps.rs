@@ -5,8 +5,9 @@
 
 use crate::request_time::RequestTime;
 use crate::why_waits::{WaitCause, many_calls, wait_causes};
-use paceline_judge::VerdictName;
+use paceline_judge::{MIN_FULL, VerdictName};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
+use paceline_stats::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -47,6 +48,9 @@ struct WorkKind {
     advice: &'static str,
 }
 
+/// What to do about a garbage collector.
+const COLLECT_LESS: &str = "Allocate less for each request, or give the runtime a larger heap.";
+
 /// Kinds that a profile can show, with the names that kernels, C libraries and runtimes use.
 const KINDS: [WorkKind; 5] = [
     WorkKind {
@@ -67,21 +71,44 @@ const KINDS: [WorkKind; 5] = [
     WorkKind {
         name: "garbage collection",
         words: &[
+            // Go.
             "gcBgMarkWorker",
             "gcDrain",
+            "gcAssistAlloc",
             "scanobject",
+            "runtime.bgsweep",
+            // JVM: its threads, which have names, and their code.
+            "GC Thread#",
+            "GC task thread#",
+            "G1 Conc#",
+            "G1 Main Marker",
+            "ZWorker",
+            "ZDriver",
+            "Shenandoah GC",
+            "G1ParTask",
+            "G1YoungGC",
+            // node.
             "Scavenge",
             "MarkCompact",
+            "v8::internal::ConcurrentMarking",
+            "v8::internal::Sweeper",
+            // Python, PHP, Ruby.
             "gc_collect",
             "_PyGC",
             "deduce_unreachable",
-            "G1ParTask",
-            "G1YoungGC",
             "zend_gc",
+            "gc_marks",
             "gc_sweep",
             "rb_gc",
+            // .NET, Erlang, Haskell, OCaml.
+            "gc_heap::",
+            "erts_garbage_collect",
+            "GarbageCollect",
+            "scavenge_block",
+            "caml_major_collection",
+            "caml_empty_minor_heap",
         ],
-        advice: "Allocate less for each request, or give the runtime a larger heap.",
+        advice: COLLECT_LESS,
     },
     WorkKind {
         name: "memory allocation",
@@ -114,6 +141,13 @@ const KINDS: [WorkKind; 5] = [
     },
 ];
 
+/// What to do if one thread does most of the work.
+const MORE_THREADS: &str = "One thread does most of the work: start more processes or threads of the server, or divide what that thread does, and measure again.";
+/// From this share of the server's CPU time on, one thread does most of the work.
+const MIN_THREAD_SHARE: f64 = 0.75;
+/// Pauses of a collector are named from this share of the window on.
+const MIN_PAUSED_SHARE: f64 = 0.05;
+
 /// Something to try.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NextStep {
@@ -134,6 +168,8 @@ pub(crate) fn next_steps(
     verdicts: &[Verdict],
 ) -> Vec<NextStep> {
     let mut steps: Vec<NextStep> = from_verdicts(verdicts, true).collect();
+    steps.extend(from_busiest_thread(url, closed));
+    steps.extend(from_collector(closed));
     let waits = from_threads(closed, half);
     if waits.is_empty() {
         steps.extend(from_waiting(url, closed, half));
@@ -181,6 +217,48 @@ fn is_cause(verdict: &Verdict) -> bool {
 
 fn is_one_of(verdict: &Verdict, names: &[VerdictName]) -> bool {
     VerdictName::parse(&verdict.name).is_some_and(|name| names.contains(&name))
+}
+
+/// One thread that always had work, and did most of it. Time in which it waited for a core that other programs used counts:
+/// more cores would not help it.
+fn from_busiest_thread(url: &str, closed: &Run) -> Option<NextStep> {
+    let server = closed.server.as_ref()?;
+    let busiest = server.busiest_thread_utilization?;
+    let delayed = server.most_delayed_thread_share.unwrap_or_default();
+    let share = paceline_stats::ratio(busiest, paceline_stats::ratio(server.cpu_s, closed.window_s)).min(1.0);
+    let is_one = server.cores_allowed > 1 && share >= MIN_THREAD_SHARE && busiest + delayed >= MIN_FULL;
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let delay = match delayed < 0.05 {
+        true => String::new(),
+        false => format!(", and waited for one {} of it", percent(delayed)),
+    };
+    is_one.then(|| NextStep {
+        what: MORE_THREADS.to_owned(),
+        command: Some(format!("paceline run {url} -c {}", closed.loop_.connections)),
+        because: format!(
+            "the busiest of {} did {} of the server's work: it was on a core {} of the time{delay}",
+            counted(server.threads, "thread", "threads"),
+            percent(share),
+            percent(busiest)
+        ),
+    })
+}
+
+/// What the log of a garbage collector suggests (`--gc-log`).
+fn from_collector(closed: &Run) -> Option<NextStep> {
+    let log = closed.gc_log.as_ref()?;
+    let share = paceline_stats::ratio(log.window_paused_s, closed.window_s);
+    (share >= MIN_PAUSED_SHARE).then(|| NextStep {
+        what: COLLECT_LESS.to_owned(),
+        command: None,
+        because: format!(
+            "its garbage collector paused it for {:.0} % of the time, {} times, at most {:.1} ms ({})",
+            100.0 * share,
+            log.window_pauses,
+            log.window_longest_ns.unwrap_or_default() as f64 / 1e6,
+            log.path
+        ),
+    })
 }
 
 /// What the threads of the server wait for, and what it sends to other services.
@@ -254,7 +332,7 @@ fn from_limit(url: &str, limit: &Limit, closed: &Run) -> Option<NextStep> {
             format!("paceline run {url} -c {connections} -r {half:.0} --profile=after.svg"),
         ),
         LimitKind::ServerThread => (
-            "One thread does most of the work while other cores are free: start more processes or threads of the server, and measure again.".to_owned(),
+            MORE_THREADS.to_owned(),
             format!("paceline run {url} -c {connections}"),
         ),
         LimitKind::Generator => (
@@ -338,7 +416,7 @@ fn from_failure(closed: &Run) -> Option<NextStep> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_record::{CodeKind, LoopKind, ProfiledCall, ServerUse, fixture};
+    use paceline_record::{CodeKind, GcLog, LoopKind, ProfiledCall, ServerUse, fixture};
 
     /// A run whose mean time and CPU time for each request are these, in milliseconds.
     fn run(kind: LoopKind, mean_ms: f64, cpu_ms: f64) -> Run {
@@ -396,6 +474,61 @@ mod tests {
         let steps = from_profile(&profile);
         assert_eq!(steps.len(), 1);
         assert_eq!(steps[0].because, "45 % of the CPU time is locks (profile)");
+    }
+
+    #[test]
+    fn a_thread_that_always_has_work_is_named_also_beside_other_programs() {
+        let step = |busiest: f64, delayed: f64, cpu_s: f64| {
+            let mut closed = run(LoopKind::Closed, 5.0, 4.9);
+            closed.window_s = 10.0;
+            let server = ServerUse {
+                cpu_s,
+                threads: 6,
+                busiest_thread_utilization: Some(busiest),
+                most_delayed_thread_share: Some(delayed),
+                ..fixture::server_use(2, 1.0)
+            };
+            closed.server = Some(server);
+            from_busiest_thread("http://h/", &closed).map(|step| step.because)
+        };
+        let expected = "the busiest of 6 threads did 87 % of the server's work: it was on a core 41 % of the time, and waited for one 58 % of it";
+        assert_eq!(step(0.41, 0.58, 4.7).unwrap(), expected);
+        assert!(step(0.99, 0.0, 10.4).unwrap().ends_with("on a core 99 % of the time"));
+        assert_eq!(step(0.99, 0.0, 19.8), None, "another thread did as much");
+        assert_eq!(step(0.41, 0.1, 4.7), None, "it was idle half of the time");
+    }
+
+    #[test]
+    fn garbage_collection_is_named_by_threads_functions_and_the_log() {
+        let call = |depth, name: &str, samples| ProfiledCall {
+            depth,
+            name: name.to_owned(),
+            code: CodeKind::User,
+            samples,
+        };
+        for (thread, function) in [
+            ("GC Thread#0", "start_thread"),
+            ("node", "v8::internal::MarkCompactCollector::MarkLiveObjects"),
+            ("server", "runtime.gcBgMarkWorker"),
+            ("python3", "gc_collect_main"),
+        ] {
+            let calls = vec![call(0, thread, 20), call(1, function, 20), call(0, "main", 80)];
+            let steps = from_profile(&Profile { samples: 100, calls, ..Profile::default() });
+            assert_eq!(steps.len(), 1, "{thread}");
+            assert_eq!(steps[0].because, "20 % of the CPU time is garbage collection (profile)");
+        }
+        let mut closed = run(LoopKind::Closed, 5.0, 4.9);
+        let pauses = |window_paused_s| {
+            Some(GcLog { path: "gc.log".to_owned(), window_pauses: 7, window_paused_s, ..GcLog::default() })
+        };
+        closed.gc_log = pauses(0.01 * closed.window_s);
+        assert_eq!(from_collector(&closed), None);
+        closed.gc_log = pauses(0.2 * closed.window_s);
+        let because = from_collector(&closed).unwrap().because;
+        assert!(
+            because.contains("for 20 % of the time, 7 times") && because.ends_with("(gc.log)"),
+            "{because}"
+        );
     }
 
     #[test]
