@@ -5,6 +5,8 @@
 //! not among those of deny.toml, and its folded stacks have no modules. Only time on a CPU is sampled: waiting is not.
 
 mod error;
+mod java;
+mod maps;
 mod recording;
 mod script;
 mod stacks;

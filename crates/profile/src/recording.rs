@@ -5,6 +5,7 @@
 //! frame pointers; without them, a stack has its innermost function only.
 
 use crate::ProfileError;
+use crate::maps::PlacedMaps;
 use crate::script::PerfScript;
 use paceline_record::Profile;
 use rustix::process::{Pid, Signal, kill_process};
@@ -29,6 +30,7 @@ const MAX_MESSAGES: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Recording {
     perf: Child,
+    processes: Vec<i32>,
     folder: DataFolder,
     begun: Instant,
     /// When it was asked to end.
@@ -50,7 +52,7 @@ impl Recording {
         command.arg("-o").arg(folder.data()).args(["-p", &pids.join(",")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages);
         let perf = command.spawn().map_err(not_started)?;
-        Ok(Self { perf, folder, begun: Instant::now(), ended: None })
+        Ok(Self { perf, processes: processes.to_vec(), folder, begun: Instant::now(), ended: None })
     }
 
     /// Asks perf to end the recording, and does not wait for it.
@@ -76,7 +78,10 @@ impl Recording {
         if !is_complete || !self.folder.data().exists() {
             return Err(failure("record", &self.folder.messages()));
         }
+        crate::java::write_maps(&self.processes);
+        let maps = PlacedMaps::place(&self.processes);
         let script = self.script()?;
+        drop(maps);
         if script.stacks.samples() == 0 {
             return Err(ProfileError::NoSamples);
         }
@@ -107,8 +112,9 @@ impl Recording {
     fn script(&self) -> Result<PerfScript, ProfileError> {
         let messages = File::create(self.folder.messages()).map_err(ProfileError::Folder)?;
         let mut perf = Command::new("perf")
-            // Without --no-inline perf looks up inlined functions, which takes minutes.
-            .args(["script", "--no-inline", "-F", "comm,event,ip,sym,dso", "-i"])
+            // Without --no-inline perf looks up inlined functions, which takes minutes; without -f it takes no names
+            // from a map that the server's user wrote.
+            .args(["script", "-f", "--no-inline", "-F", "comm,event,ip,sym,dso", "-i"])
             .arg(self.folder.data())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -7,6 +7,7 @@
 mod container;
 mod fixed;
 pub(crate) mod packages;
+mod profiled;
 mod traits;
 mod wire;
 

@@ -179,3 +179,22 @@ fn the_folder_is_the_id() {
         assert!(reported.contains("must be named `<language>-<name>`"), "{reported}");
     }
 }
+
+#[test]
+fn a_profiled_server_keeps_its_own_options() {
+    let of = |language: &str, env: &str| {
+        let text = MANIFEST.replacen("language = \"Go\"", &format!("language = \"{language}\""), 1);
+        let mut manifest = read(&text).unwrap();
+        for form in manifest.forms.values_mut() {
+            form.env.insert("NODE_OPTIONS".to_owned(), env.to_owned());
+        }
+        let profiled = manifest.profiled();
+        assert_eq!(profiled.profiled(), profiled, "options are added once");
+        profiled.forms["single"].env.clone()
+    };
+    let options = "--perf-basic-prof --interpreted-frames-native-stack";
+    assert_eq!(of("JavaScript", "")["NODE_OPTIONS"], options);
+    assert_eq!(of("TypeScript", "--no-warnings")["NODE_OPTIONS"], format!("--no-warnings {options}"));
+    assert_eq!(of("Go", "--x")["NODE_OPTIONS"], "--x");
+    assert_eq!(of("Scala", "")["JAVA_TOOL_OPTIONS"], "-XX:+PreserveFramePointer");
+}

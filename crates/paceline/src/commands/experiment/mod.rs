@@ -45,6 +45,8 @@ struct ExperimentContext {
     flags: LoadFlags,
     records: PathBuf,
     interrupt: Interrupt,
+    /// Whether servers of the lab are started so that a profile has names.
+    is_profiled: bool,
 }
 
 impl ExperimentContext {
@@ -58,7 +60,7 @@ impl ExperimentContext {
         std::fs::create_dir_all(&records)
             .with_context(|| format!("cannot create the folder for records {}", records.display()))?;
         let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
-        Ok(Self { flags, records, interrupt })
+        Ok(Self { flags, records, interrupt, is_profiled: false })
     }
 
     /// Opens a target for load. A server of the lab is started for it and stopped with it.
@@ -71,6 +73,7 @@ impl ExperimentContext {
                     id,
                     self.flags.lab_form(),
                     self.flags.user.as_deref(),
+                    if self.is_profiled { &["--profiled"] } else { &[] },
                     &log,
                     self.interrupt,
                 )?;

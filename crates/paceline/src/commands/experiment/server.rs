@@ -21,11 +21,12 @@ pub(super) struct ServerChild {
 }
 
 impl ServerChild {
-    /// Builds and starts a server in a form, as a user. Its messages go to a log file.
+    /// Builds and starts a server in a form, as a user, with these further flags. Its messages go to a log file.
     pub(super) fn start(
         id: &str,
         form: &str,
         user: Option<&str>,
+        flags: &[&str],
         log: &Path,
         interrupt: Interrupt,
     ) -> Result<Self, LoadError> {
@@ -33,7 +34,7 @@ impl ServerChild {
         let start = || -> std::io::Result<(Child, String)> {
             let mut command = Command::new(std::env::current_exe()?);
             command.args(["lab", "serve", id, "--form", form, "--format", "json"]);
-            command.args(user.iter().flat_map(|user| ["--user", user]));
+            command.args(user.iter().flat_map(|user| ["--user", user])).args(flags);
             let mut child =
                 command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?).spawn()?;
             let mut line = String::new();

@@ -47,7 +47,7 @@ impl ResultFormats for WhyFormats {
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     exit::check_printable()?;
     arguments.output.check(&[])?;
-    let context = ExperimentContext::new(arguments.load)?;
+    let context = ExperimentContext { is_profiled: true, ..ExperimentContext::new(arguments.load)? };
     let target = ExperimentTarget::from_text(&arguments.target);
     let why = answer(&context, &target, arguments.duration).map_err(complaint)?;
     arguments.output.write(|format| match format {

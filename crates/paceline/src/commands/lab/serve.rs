@@ -20,6 +20,7 @@ use paceline_run::wall_clock;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a running server is checked.
@@ -49,6 +50,9 @@ pub struct Arguments {
     /// The cores that the server may run on, by number: 0,1 [default: as in a round]
     #[arg(long, value_name = "CORE", num_args = 1.., value_delimiter = ',')]
     cores: Vec<u32>,
+    /// Let the server's runtime name its functions for a profile
+    #[arg(long)]
+    profiled: bool,
     #[command(flatten)]
     print: PrintFormatFlag,
     /// Start the server without a PID namespace, for machines that do not allow one
@@ -70,6 +74,7 @@ pub struct Serving {
 /// Builds the server if anything changed, starts it, prints the URL and waits.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let server = catalogue.server(&arguments.server).map_err(complain)?;
+    let server = if arguments.profiled { Arc::new(server.profiled()) } else { server };
     check_form(&server, &arguments.form)?;
     let ready = ready(&server, catalogue)?;
     let cores = cores(arguments, &server)?;

@@ -25,7 +25,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("import", &["peers", "record"]),
     ("catalogue", &["files", "job", "record", "stats"]),
     ("host", &["escape", "files", "record"]),
-    ("profile", &["record"]),
+    ("profile", &["files", "record"]),
     ("lab", &["catalogue", "escape", "files", "host", "http", "job", "judge", "peers", "record", "stats"]),
     ("run", &["engine", "files", "grpc", "host", "http", "job", "judge", "record", "stats"]),
     ("loaders", &["engine", "host", "job", "judge", "record", "run"]),
