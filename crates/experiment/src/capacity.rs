@@ -280,23 +280,9 @@ pub fn find_capacity(
 
 /// The window length that gives enough requests for the objective's percentiles at 40 % of the closed loop's rate.
 fn window_length(plan: &CapacityPlan, closed: &LoadResult) -> Duration {
-    let needed = plan.objective.seconds_needed(|time| 0.4 * times_per_s(closed, time));
+    let needed = plan.objective.seconds_needed(|time| 0.4 * closed.times_per_s(time));
     let needed = Duration::from_secs_f64((needed - 1e-6).clamp(0.0, MAX_WINDOW.as_secs_f64()).ceil());
     plan.window.max(needed)
-}
-
-/// The times of one kind that the closed loop had per second: one for each session, or for each request.
-fn times_per_s(closed: &LoadResult, time: &str) -> f64 {
-    let of_step = |name: &str| {
-        let steps =
-            closed.by_request.iter().filter(|part| paceline_judge::gate::without_spaces(&part.name) == name);
-        steps.map(|part| part.scheduled).sum::<u64>() as f64 / closed.window_s.max(f64::MIN_POSITIVE)
-    };
-    match (time, paceline_judge::gate::step_name(time)) {
-        ("session", _) => closed.achieved_in_unit_per_s(),
-        (_, Some(name)) => of_step(name),
-        (_, None) => closed.achieved_per_s,
-    }
 }
 
 /// Runs the closed loop that gives the search its upper rate, repeated while it is spoiled.

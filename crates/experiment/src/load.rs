@@ -296,6 +296,20 @@ impl LoadResult {
         self.verdicts.iter().any(|verdict| verdict.name == name)
     }
 
+    /// The times of one kind that it had per second: one for each session, or for each request.
+    pub(crate) fn times_per_s(&self, time: &str) -> f64 {
+        let of_step = |name: &str| {
+            let steps = self.by_request.iter();
+            let steps = steps.filter(|part| paceline_judge::gate::without_spaces(&part.name) == name);
+            steps.map(|part| part.scheduled).sum::<u64>() as f64 / self.window_s.max(f64::MIN_POSITIVE)
+        };
+        match (time, paceline_judge::gate::step_name(time)) {
+            ("session", _) => self.achieved_in_unit_per_s(),
+            (_, Some(name)) => of_step(name),
+            (_, None) => self.achieved_per_s,
+        }
+    }
+
     /// The verdict that makes the result void: invalid, and not blamed on the server.
     pub fn void_because(&self) -> Option<&Verdict> {
         let is_ours = |verdict: &&Verdict| verdict.blame != Blame::Server;
