@@ -2,10 +2,10 @@
 //!
 //! `paceline_files` and `paceline_store::archive` limit reading: bytes of a document, bytes after decompression.
 
-use crate::{Library, WebError};
+use crate::WebError;
 use paceline_experiment::Capacity;
 use paceline_files::{MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, read_text};
-use paceline_record::{Round, read_round, read_run};
+use paceline_record::{Round, Run, read_round, read_run};
 use paceline_store::archive::ROUND;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,17 +52,25 @@ pub fn round(folder: &Path) -> Result<Round, WebError> {
     read_round(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })
 }
 
-/// The result in a file: a run, as `paceline run -o FILE.json` writes it, or a capacity, as `paceline capacity` does.
+/// A single result.
+#[derive(Debug)]
+pub enum SingleResult {
+    /// A run, as `paceline run -o FILE.json` writes it.
+    Run(Box<Run>),
+    /// A capacity, as `paceline capacity -o FILE.json` writes it.
+    Capacity(Box<Capacity>),
+}
+
+/// The result in a file.
 ///
 /// # Errors
-/// [`WebError`] when it is missing, too large or neither.
-pub fn result(path: &Path) -> Result<Library, WebError> {
+/// [`WebError`] when it is missing, too large or no such result.
+pub fn result(path: &Path) -> Result<SingleResult, WebError> {
     let text = read_text(path, MAX_OUTPUT_BYTES)
         .map_err(|source| WebError::Read { path: path.to_owned(), source })?;
-    if let Ok(capacity) = serde_json::from_str::<Capacity>(&text) {
-        return Ok(Library::of_capacity(capacity));
+    if let Ok(capacity) = serde_json::from_str(&text) {
+        return Ok(SingleResult::Capacity(Box::new(capacity)));
     }
-    let run =
-        read_run(&text).map_err(|source| WebError::Record { place: path.display().to_string(), source })?;
-    Ok(Library::of_run(run))
+    let failed = |source| WebError::Record { place: path.display().to_string(), source };
+    Ok(SingleResult::Run(Box::new(read_run(&text).map_err(failed)?)))
 }

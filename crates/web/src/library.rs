@@ -5,7 +5,7 @@
 
 use crate::WebError;
 use crate::content::ResponseContent;
-use crate::export;
+use crate::export::{self, SingleResult};
 use crate::page::{
     AnswerSearch, ComparedRound, IndexPage, MAX_TRIALS, OverallPage, Records, RoundEntry, RoundPage,
     ThenPage, ThenRound, TimelinePage, TimelineRound, rounds_to_read,
@@ -171,9 +171,15 @@ impl Library {
         Self::new(LibrarySource::Run(Box::new(run)))
     }
 
-    /// One capacity.
-    pub fn of_capacity(capacity: Capacity) -> Self {
-        Self::new(LibrarySource::Capacity(Box::new(capacity)))
+    /// The single result in a file.
+    ///
+    /// # Errors
+    /// [`WebError`] when it cannot be read.
+    pub fn of_file(path: &Path) -> Result<Self, WebError> {
+        Ok(Self::new(match export::result(path)? {
+            SingleResult::Run(run) => LibrarySource::Run(run),
+            SingleResult::Capacity(capacity) => LibrarySource::Capacity(capacity),
+        }))
     }
 
     fn new(origin: LibrarySource) -> Self {

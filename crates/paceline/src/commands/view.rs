@@ -8,7 +8,7 @@ use crate::store_location::{StoreArguments, complain as complain_of_store, state
 use paceline_record::Run;
 use paceline_run::{Rows, Sink};
 use paceline_store::{Store, StoreError};
-use paceline_web::{Library, LiveFeed, LiveSecond, ShownLibrary, WebError, WebServer, export};
+use paceline_web::{Library, LiveFeed, LiveSecond, ShownLibrary, WebError, WebServer};
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl Source {
     /// Opens them.
     pub fn library(&self) -> anyhow::Result<Library> {
         match &self.path {
-            Some(path) if path.exists() && !path.is_dir() => export::result(path).map_err(complain),
+            Some(path) if path.exists() && !path.is_dir() => Library::of_file(path).map_err(complain),
             Some(path) => Library::of_folder(path).map_err(complain),
             None => self.kept(),
         }

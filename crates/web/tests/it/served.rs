@@ -44,7 +44,7 @@ pub fn get(address: SocketAddr, path: &str) -> (u16, String) {
 #[test]
 fn a_file_with_a_capacity_has_one_page() {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/capacity.json");
-    let address = start_with(paceline_web::export::result(&stored).unwrap());
+    let address = start_with(Library::of_file(&stored).unwrap());
     let (_, index) = get(address, "/api/index");
     assert!(index.contains("\"only\":\"/capacity\""), "{index}");
     let page = |address| -> Value {
@@ -63,10 +63,10 @@ fn a_file_with_a_capacity_has_one_page() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("early.json");
     std::fs::write(&path, early.to_string()).unwrap();
-    let shown = page(start_with(paceline_web::export::result(&path).unwrap()));
+    let shown = page(start_with(Library::of_file(&path).unwrap()));
     assert_eq!((&shown["target"], &shown["measured"]), (&"".into(), &"".into()));
     std::fs::write(&path, "{\"windows\": []}").unwrap();
-    assert!(paceline_web::export::result(&path).is_err());
+    assert!(Library::of_file(&path).is_err());
 }
 
 #[test]
