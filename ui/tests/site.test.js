@@ -545,7 +545,7 @@ test("a load curve is offered only where a workload has several rates", async ()
   }
 });
 
-test("a capacity stands in a file opens with its curve, windows and objective", async () => {
+test("a capacity in a file opens with its curve, windows and objective", async () => {
   const { child, url: own } = await shown(["view", join(root, "crates/web/tests/it/capacity.json"), "--no-open"]);
   const page = await open(own, { host: own });
   await page.getByRole("heading", { name: /^Capacity of http/ }).waitFor();

@@ -40,7 +40,7 @@ export function capacityCurve(page: CapacityPage): ChartSource | null {
     ...(page.knee_per_s === null ? [] : [{ name: "knee", x: page.knee_per_s }]),
   ];
   const far = Math.max(...points.map((p) => p.x), page.closed_loop_per_s, range?.high ?? 0) * 1.05;
-  const first = curve[0];
+  const middle = curve[Math.floor(curve.length / 2)];
   return {
     note: `Lines: the load-response curve, median and p99. Dots: p99 of each window of the search; filled: it met the objective, hollow: it did not, small and grey: disturbed.${range ? " Band: the 95 % interval of the capacity." : ""}`,
     draw: (width, height) =>
@@ -59,7 +59,7 @@ export function capacityCurve(page: CapacityPage): ChartSource | null {
           Plot.dot(curve, { x: "x", y: "p50", r: 3, fill: "var(--c0)" }),
           Plot.dot(points, { x: "x", y: "p99", r: (p: Point) => (p.outcome === "void" ? 2.5 : 4), strokeWidth: 2, stroke: (p: Point) => (p.outcome === "void" ? "var(--muted)" : "var(--c4)"), fill: (p: Point) => (p.outcome === "pass" ? "var(--c4)" : "var(--ground)") }),
           ...asked.map((limit): Markish => Plot.text([limit], { x: 0, y: "ns", text: () => `objective ${limit.name} < ${timeTick(limit.ns)}`, dy: -7, dx: 4, textAnchor: "start", fill: "var(--bad)", stroke: "var(--ground)", strokeWidth: 4 })),
-          ...(first ? (["p50", "p99"] as const).map((name) => Plot.text([first], { x: "x", y: name, text: () => name, dy: name === "p50" ? 12 : -12, fill: "var(--text)", stroke: "var(--ground)", strokeWidth: 3 })) : []),
+          ...(middle ? (["p50", "p99"] as const).map((name) => Plot.text([middle], { x: "x", y: name, text: () => name, dy: name === "p50" ? -11 : 13, fill: "var(--text)", stroke: "var(--ground)", strokeWidth: 3 })) : []),
         ],
         color: { type: "identity" },
       }),
