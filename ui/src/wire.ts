@@ -1001,6 +1001,35 @@ export interface GateOutcome {
 /** Why a gate did not pass. */
 export type GateReason = "beyond_limit" | "failures" | "lower_bound" | "too_few_samples" | "not_measured" | "not_delivered" | "invalid" | "stopped" | "broke_rules" | "starved" | "generator_late" | "server_delayed";
 
+/** Pauses of a garbage collector during a run, from its log. */
+export interface GcLog {
+  /** Lines that were added during the run. */
+  lines: number;
+  /** The file. */
+  path: string;
+  /** The pauses of the run, the longest if there are very many, in order of time. */
+  pauses: (GcPause)[];
+  /** The runtime whose lines were recognized; none without a pause. */
+  runtime?: GcRuntime;
+  /** The longest of them, in nanoseconds. */
+  window_longest_ns?: number;
+  /** Their sum, in seconds. */
+  window_paused_s: number;
+  /** Number of pauses in the window. */
+  window_pauses: number;
+}
+
+/** A pause of a garbage collector. */
+export interface GcPause {
+  /** When it was, from the start of the run, in nanoseconds: by the time in its line. */
+  at_ns: number;
+  /** How long all threads stood still, in nanoseconds. */
+  length_ns: number;
+}
+
+/** A runtime with a garbage collector. */
+export type GcRuntime = "jvm" | "go" | "node";
+
 /** CPU time and memory of the generator over the window. */
 export interface Generator {
   /** Requests due and unsent when the window opened: the warm-up's backlog. */
@@ -1346,6 +1375,8 @@ export interface LiveSecond {
   sent_per_s: number;
   /** Cores that the server kept busy on average; this and its other figures if it runs on the generator's machine. */
   server_cores_used?: number;
+  /** Series that the server published of itself (`--scrape`), by name, as they were last read before its end. */
+  server_metrics?: Record<string, number>;
   /** Resident memory of the server at its end, in bytes. */
   server_rss_bytes?: number;
   /** Threads of the server at its end. */
@@ -1536,6 +1567,8 @@ export interface Measured {
   gate_words: (string)[];
   /** The outcome of each requested gate (`--slo`, `--max-errors`). */
   gates?: (GateOutcome)[];
+  /** Pauses of the server's garbage collector, if its log was given (`--gc-log`). */
+  gc_log?: GcLog;
   /** CPU time, memory and quality figures of the generator. */
   generator: Generator;
   /** CPU and memory of the generator over time; its CPU time includes spinning. */
@@ -1556,6 +1589,8 @@ export interface Measured {
   loaders?: (Loader)[];
   /** The shape of the load. */
   loop: Loop;
+  /** The series that the server published and that changed. */
+  metric_lines: (MetricLine)[];
   /** The share of failed requests that the user accepts (`--max-errors`), 0 to 1. */
   not_ok_share_allowed?: number;
   /** How the generator waited for the next send. */
@@ -1584,6 +1619,8 @@ export interface Measured {
   segments_per_s: (number)[];
   /** CPU time and memory of the server, if it runs on this machine and could be observed. */
   server?: ServerUse;
+  /** Series that the server published of itself, if requested (`--scrape`). */
+  server_metrics?: ServerMetrics;
   /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
   server_samples?: (ServerSample)[];
   /** What the server waited for, with a profile. */
@@ -1626,6 +1663,16 @@ export interface MemoryUse {
   swapped_bytes: number;
 }
 
+/** A series that the server published, where it changed. */
+export interface MetricLine {
+  /** Its name with its labels. */
+  name: string;
+  /** Whether the points are the growth of a counter per second. */
+  per_second: boolean;
+  /** Its values, at seconds from the start of the run. */
+  points: ([number, number])[];
+}
+
 /** What a chart can show of a row. */
 export interface MetricPage {
   /** What it means. */
@@ -1640,6 +1687,16 @@ export interface MetricPage {
   short: string;
   /** What it is counted in. */
   unit: MetricUnit;
+}
+
+/** One series over a run. */
+export interface MetricSeries {
+  /** How its values are read. */
+  kind: SeriesKind;
+  /** Its name with its labels, or its JSON pointer. */
+  name: string;
+  /** A value for each time of the samples; null where the server gave none. */
+  values: (number | null)[];
 }
 
 /** What a figure is counted in. */
@@ -2223,6 +2280,8 @@ export interface Run {
   failed_checks?: (FailedCheck)[];
   /** The outcome of each requested gate (`--slo`, `--max-errors`). */
   gates?: (GateOutcome)[];
+  /** Pauses of the server's garbage collector, if its log was given (`--gc-log`). */
+  gc_log?: GcLog;
   /** CPU time, memory and quality figures of the generator. */
   generator: Generator;
   /** The generator's process at the same times; its CPU time includes spinning. */
@@ -2257,6 +2316,8 @@ export interface Run {
   seed: number;
   /** CPU time and memory of the server, if it runs on this machine and could be observed. */
   server?: ServerUse;
+  /** Series that the server published of itself, if requested (`--scrape`). */
+  server_metrics?: ServerMetrics;
   /** The server once a second, from before the first connection to the end of the run; at longer intervals in a long run. */
   server_samples?: (ServerSample)[];
   /** What the server waited for, with a profile. */
@@ -2405,6 +2466,9 @@ export interface Segment {
   stream_time_ns?: Times;
 }
 
+/** How the values of a series are read. */
+export type SeriesKind = "gauge" | "counter";
+
 /** The distribution over connections: one number for each connection. */
 export interface Served {
   /** The highest value of a connection. */
@@ -2459,6 +2523,24 @@ export interface ServerEntry {
   tags: (string)[];
   /** What its version command printed last. */
   versions: string;
+}
+
+/** Series that the server published, read once a second. */
+export interface ServerMetrics {
+  /** When each sample was taken, from the start of the run, in nanoseconds; a long run keeps fewer. */
+  at_ns: (number)[];
+  /** Number of scrapes that failed. */
+  failed: number;
+  /** Why the first of them failed. */
+  first_failure?: string;
+  /** Number of scrapes with values. */
+  scrapes: number;
+  /** The series. */
+  series: (MetricSeries)[];
+  /** Chosen series that were left out because there were too many. */
+  series_left_out?: number;
+  /** Where they were read. */
+  url: string;
 }
 
 /** The server at one moment of a run, all of its processes together. */
