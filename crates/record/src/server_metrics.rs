@@ -24,7 +24,7 @@ pub struct ServerMetrics {
     pub series_left_out: u32,
     /// When each sample was taken, from the start of the run, in nanoseconds; a long run keeps fewer.
     pub at_ns: Vec<u64>,
-    /// The series.
+    /// The series that were read.
     pub series: Vec<MetricSeries>,
 }
 
@@ -74,7 +74,7 @@ impl ServerMetrics {
 /// Pauses of a garbage collector during a run, from its log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GcLog {
-    /// The file.
+    /// The file of the log.
     pub path: String,
     /// The runtime whose lines were recognized; none without a pause.
     #[serde(skip_serializing_if = "Option::is_none", default)]
