@@ -1005,7 +1005,7 @@ export type GateReason = "beyond_limit" | "failures" | "lower_bound" | "too_few_
 export interface GcLog {
   /** Lines that were added during the run. */
   lines: number;
-  /** The file. */
+  /** The file of the log. */
   path: string;
   /** The pauses of the run, the longest if there are very many, in order of time. */
   pauses: (GcPause)[];
@@ -2535,7 +2535,7 @@ export interface ServerMetrics {
   first_failure?: string;
   /** Number of scrapes with values. */
   scrapes: number;
-  /** The series. */
+  /** The series that were read. */
   series: (MetricSeries)[];
   /** Chosen series that were left out because there were too many. */
   series_left_out?: number;
