@@ -424,7 +424,7 @@ mod tests {
             ("respons.p99<10ms", "did you mean \"response\"?"),
             (
                 "database.p99<10ms",
-                "lag, session, first_body, first_event, gap, longest_gap, stream, step(NAME), achieved",
+                "lag, connect, handshake, session, step(NAME), achieved, sessions, events",
             ),
             ("events<5", "write 'events>=5'"),
             ("events>=many", "write 100 (in each stream), or 2k/s"),
