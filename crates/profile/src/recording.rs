@@ -9,12 +9,13 @@ use crate::maps::PlacedMaps;
 use crate::script::PerfScript;
 use paceline_record::Profile;
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// Samples per second of CPU time. Not a round number, so that it does not keep in step with timers of the server.
 pub const FREQUENCY_HZ: u32 = 499;
@@ -31,7 +32,7 @@ const MAX_MESSAGES: usize = 64 * 1024;
 pub struct Recording {
     perf: Child,
     processes: Vec<i32>,
-    folder: DataFolder,
+    folder: TempDir,
     begun: Instant,
     /// When it was asked to end.
     ended: Option<Instant>,
@@ -43,13 +44,13 @@ impl Recording {
     /// # Errors
     /// [`ProfileError`] if perf is not installed or does not start. Missing rights are only known at the end.
     pub fn start(processes: &[i32]) -> Result<Self, ProfileError> {
-        let folder = DataFolder::create().map_err(ProfileError::Folder)?;
+        let folder = private_folder().map_err(ProfileError::Folder)?;
         let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
-        let messages = File::create(folder.messages()).map_err(ProfileError::Folder)?;
+        let messages = File::create(message_file(&folder)).map_err(ProfileError::Folder)?;
         let mut command = Command::new("perf");
         // Without -N perf copies every program that it meets to ~/.debug.
         command.args(["record", "-q", "-N", "--call-graph", "fp", "-F", &FREQUENCY_HZ.to_string()]);
-        command.arg("-o").arg(folder.data()).args(["-p", &pids.join(",")]);
+        command.arg("-o").arg(data_file(&folder)).args(["-p", &pids.join(",")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages);
         let perf = command.spawn().map_err(not_started)?;
         Ok(Self { perf, processes: processes.to_vec(), folder, begun: Instant::now(), ended: None })
@@ -75,8 +76,8 @@ impl Recording {
         // A recording that is ended by a signal ends with this signal, after it has written its data.
         let is_complete =
             status.success() || std::os::unix::process::ExitStatusExt::signal(&status) == Some(2);
-        if !is_complete || !self.folder.data().exists() {
-            return Err(failure("record", &self.folder.messages()));
+        if !is_complete || !data_file(&self.folder).exists() {
+            return Err(failure("record", &message_file(&self.folder)));
         }
         crate::java::write_maps(&self.processes);
         let maps = PlacedMaps::place(&self.processes);
@@ -110,12 +111,12 @@ impl Recording {
     }
 
     fn script(&self) -> Result<PerfScript, ProfileError> {
-        let messages = File::create(self.folder.messages()).map_err(ProfileError::Folder)?;
+        let messages = File::create(message_file(&self.folder)).map_err(ProfileError::Folder)?;
         let mut perf = Command::new("perf")
             // Without --no-inline perf looks up inlined functions, which takes minutes; without -f it takes no names
             // from a map that the server's user wrote.
             .args(["script", "-f", "--no-inline", "-F", "comm,event,ip,sym,dso", "-i"])
-            .arg(self.folder.data())
+            .arg(data_file(&self.folder))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(messages)
@@ -128,7 +129,7 @@ impl Recording {
         let status = perf.wait().map_err(ProfileError::Read)?;
         let script = script.map_err(ProfileError::Read)?;
         if !status.success() && script.stacks.samples() == 0 {
-            return Err(failure("script", &self.folder.messages()));
+            return Err(failure("script", &message_file(&self.folder)));
         }
         Ok(script)
     }
@@ -178,39 +179,19 @@ fn not_started(error: io::Error) -> ProfileError {
 }
 
 /// A folder that only this user can read, removed when dropped.
-#[derive(Debug)]
-struct DataFolder(PathBuf);
-
-impl DataFolder {
-    fn create() -> io::Result<Self> {
-        let parent = std::env::temp_dir();
-        let base = format!("paceline-profile-{}", std::process::id());
-        let mut number = 0;
-        loop {
-            let path = parent.join(format!("{base}-{number}"));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
-                // Left by an earlier process with this number, or made by another user.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1_000 => number += 1,
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn data(&self) -> PathBuf {
-        self.0.join("perf.data")
-    }
-
-    fn messages(&self) -> PathBuf {
-        self.0.join("messages")
-    }
+fn private_folder() -> io::Result<TempDir> {
+    let only_mine = Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("paceline-profile-").permissions(only_mine).tempdir()
 }
 
-impl Drop for DataFolder {
-    fn drop(&mut self) {
-        // If it cannot be removed, it stays in the folder of temporary files.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// What perf recorded.
+fn data_file(folder: &TempDir) -> PathBuf {
+    folder.path().join("perf.data")
+}
+
+/// What perf says on its standard error.
+fn message_file(folder: &TempDir) -> PathBuf {
+    folder.path().join("messages")
 }
 
 #[cfg(test)]
@@ -248,13 +229,8 @@ mod tests {
     }
 
     #[test]
-    fn the_data_of_a_recording_is_private_and_removed() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let (one, other) = (DataFolder::create().unwrap(), DataFolder::create().unwrap());
-        assert_ne!(one.0, other.0);
-        let path = one.0.clone();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
-        drop(one);
-        assert!(!path.exists());
+    fn the_data_of_a_recording_is_private() {
+        let folder = private_folder().unwrap();
+        assert_eq!(fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

@@ -422,10 +422,7 @@ mod tests {
     fn invalid_gates_are_answered_with_valid_ones() {
         for (text, part) in [
             ("respons.p99<10ms", "did you mean \"response\"?"),
-            (
-                "database.p99<10ms",
-                "lag, connect, handshake, session, step(NAME), achieved, sessions, events",
-            ),
+            ("database.p99<10ms", "lag, connect, handshake, session, step(NAME), achieved, sessions, events"),
             ("events<5", "write 'events>=5'"),
             ("events>=many", "write 100 (in each stream), or 2k/s"),
             ("gaps.p99<1ms", "did you mean \"gap\"?"),
