@@ -5,7 +5,7 @@
 //! therefore needs no change, and other runs do not contain this code. Over TLS each piece is a record.
 
 use crate::tls::TlsOutcome;
-use crate::{Clock, IoProgress, Nanos, Readiness, Slot, Transport, WaitLimit};
+use crate::{Clock, IoProgress, Nanos, Readiness, Slot, TcpCounts, Transport, WaitLimit};
 use paceline_job::FragmentSpec;
 use std::collections::VecDeque;
 use std::io;
@@ -91,6 +91,10 @@ impl<T: Transport, C: Clock> Transport for Fragments<T, C> {
 
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         self.inner.tls_outcome()
+    }
+
+    fn tcp_counts(&self) -> TcpCounts {
+        self.inner.tcp_counts()
     }
 
     fn close(&mut self, slot: Slot) {
