@@ -7,7 +7,7 @@ use crate::request_time::RequestTime;
 use crate::why_waits::{WaitCause, many_calls, wait_causes};
 use paceline_judge::{MIN_FULL, VerdictName};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
-use paceline_stats::counted;
+use paceline_stats::{counted, percent_text};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -227,10 +227,9 @@ fn from_busiest_thread(url: &str, closed: &Run) -> Option<NextStep> {
     let delayed = server.most_delayed_thread_share.unwrap_or_default();
     let share = paceline_stats::ratio(busiest, paceline_stats::ratio(server.cpu_s, closed.window_s)).min(1.0);
     let is_one = server.cores_allowed > 1 && share >= MIN_THREAD_SHARE && busiest + delayed >= MIN_FULL;
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let delay = match delayed < 0.05 {
         true => String::new(),
-        false => format!(", and waited for one {} of it", percent(delayed)),
+        false => format!(", and waited for one {} of it", percent_text(delayed)),
     };
     is_one.then(|| NextStep {
         what: MORE_THREADS.to_owned(),
@@ -238,8 +237,8 @@ fn from_busiest_thread(url: &str, closed: &Run) -> Option<NextStep> {
         because: format!(
             "the busiest of {} did {} of the server's work: it was on a core {} of the time{delay}",
             counted(server.threads, "thread", "threads"),
-            percent(share),
-            percent(busiest)
+            percent_text(share),
+            percent_text(busiest)
         ),
     })
 }
@@ -380,11 +379,7 @@ fn from_profile(profile: &Profile) -> Vec<NextStep> {
         .map(|(share, kind)| NextStep {
             what: kind.advice.to_owned(),
             command: None,
-            because: format!(
-                "{} of the CPU time is {} (profile)",
-                paceline_stats::percent_text(share),
-                kind.name
-            ),
+            because: format!("{} of the CPU time is {} (profile)", percent_text(share), kind.name),
         })
         .collect()
 }
