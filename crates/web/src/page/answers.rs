@@ -168,14 +168,14 @@ const QUESTIONS: [Question; 6] = [
         title: "Fastest start",
         metric: "first_answer_ms",
         by_language: false,
-        fits: is_closed,
+        fits: |table| is_closed(table) && table.load.database.is_none(),
     },
     Question {
         id: "memory",
         title: "Least memory",
         metric: "rss_bytes_peak",
         by_language: false,
-        fits: is_closed,
+        fits: |table| is_closed(table) && table.load.database.is_none(),
     },
 ];
 
