@@ -337,11 +337,9 @@ impl ConnectionCounts {
         self.details.iter().find(|(known, _)| *known == failure).map(|(_, details)| details.as_str())
     }
 
-    /// A failure as an error; one for which the server gave a reason, or of a WebSocket's handshake, with its details.
+    /// A failure as an error, with the details of its first case if there are any.
     pub(crate) fn error_of(&self, failure: ConnectionFailure) -> io::Error {
-        use ConnectionFailure::{GoAway, InvalidUpgrade, QuicClosed, UpgradeRefused};
-        let has_details = matches!(failure, UpgradeRefused(_) | InvalidUpgrade | GoAway | QuicClosed);
-        match self.details_of(failure).filter(|_| has_details) {
+        match self.details_of(failure) {
             Some(details) => io::Error::other(DetailedFailure { failure, details: details.to_owned() }),
             None => failure.into(),
         }

@@ -131,8 +131,8 @@ pub const FAULTS: &[Fault] = &[
         name: "begins its control stream without SETTINGS",
         serve: || serve(Script { control: || vec![0, 0x21, 0], ..GOOD }),
         flags: FLAGS,
-        outcomes: &["io_failed"],
-        exits: &[1],
+        outcomes: &[UNMEASURED, "io_failed"],
+        exits: &[1, 3],
         says: "the HTTP/3 control stream begins with type 0x21, not with SETTINGS",
     },
     Fault {
