@@ -67,4 +67,4 @@ pub(crate) use tally::Sums;
 pub use tally::{CompactTally, Ending, Endings, KeptInterval, Measure, StreamCounts, Tally, TallyCounts};
 pub use tap::{TapEvent, TapEventKind, run_tapped};
 pub use timeline::{Phase, PhaseTimes, Timeline, WindowLength};
-pub use transport::{Clock, Direction, IoProgress, Readiness, Slot, Transport, WaitLimit};
+pub use transport::{Clock, Direction, IoProgress, Readiness, Slot, StreamEnd, Transport, WaitLimit};

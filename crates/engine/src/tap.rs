@@ -11,8 +11,8 @@ use crate::kernel::{Datagrams, Epoll, KernelClock};
 use crate::session::Sessions;
 use crate::tls::{TlsOutcome, TlsTransport};
 use crate::{
-    Clock, Direction, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, TcpCounts,
-    ThreadOutcome, Transport, WaitLimit,
+    Clock, Direction, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, StreamEnd,
+    TcpCounts, ThreadOutcome, Transport, WaitLimit,
 };
 use paceline_job::Protocol;
 use std::cell::{Cell, RefCell};
@@ -53,10 +53,23 @@ pub enum TapEventKind {
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// The server has ended a stream of a QUIC connection.
+    /// A direction of a stream of a QUIC connection has ended.
     StreamEnded {
+        /// Where the end went.
+        direction: Direction,
         /// The id of the stream.
         id: u64,
+        /// How it ended.
+        end: StreamEnd,
+    },
+    /// A QUIC connection was closed.
+    ConnectionClosed {
+        /// Where CONNECTION_CLOSE went.
+        direction: Direction,
+        /// The code, of HTTP/3.
+        code: u64,
+        /// The text.
+        reason: Vec<u8>,
     },
     /// The server closed its side.
     Ended,
@@ -165,8 +178,13 @@ impl<T: Transport> Transport for Tap<'_, T> {
         self.note(at, TapEventKind::Stream { direction, id, bytes: bytes.to_vec() });
     }
 
-    fn note_stream_end(&mut self, _: Slot, id: u64) {
-        self.note(KernelClock.now(), TapEventKind::StreamEnded { id });
+    fn note_stream_end(&mut self, _: Slot, direction: Direction, id: u64, end: StreamEnd) {
+        self.note(KernelClock.now(), TapEventKind::StreamEnded { direction, id, end });
+    }
+
+    fn note_close(&mut self, _: Slot, direction: Direction, code: u64, reason: &[u8]) {
+        let kind = TapEventKind::ConnectionClosed { direction, code, reason: reason.to_vec() };
+        self.note(KernelClock.now(), kind);
     }
 
     fn received_at(&self) -> Option<Nanos> {

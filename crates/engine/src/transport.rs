@@ -51,12 +51,23 @@ pub struct Readiness {
 }
 
 /// A direction of bytes, as seen from Paceline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To the server.
     Sent,
     /// From the server.
     Received,
+}
+
+/// The end of one direction of a stream of QUIC, with the code of an early one (RFC 9000 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// All bytes were sent.
+    Fin,
+    /// RESET_STREAM: the sender sends no more.
+    Reset(u64),
+    /// STOP_SENDING: the receiver reads no more, and the direction is that of this frame.
+    StopSending(u64),
 }
 
 /// Moves bytes for the slots of one worker. Only [`Transport::wait`] blocks.
@@ -122,9 +133,13 @@ pub trait Transport {
     #[inline]
     fn note_stream(&mut self, _slot: Slot, _direction: Direction, _stream: u64, _bytes: &[u8]) {}
 
-    /// Notes that the server has ended a stream of the slot.
+    /// Notes the end of a direction of a stream of the slot.
     #[inline]
-    fn note_stream_end(&mut self, _slot: Slot, _stream: u64) {}
+    fn note_stream_end(&mut self, _slot: Slot, _direction: Direction, _stream: u64, _end: StreamEnd) {}
+
+    /// Notes that a connection over datagrams is closed with this code of HTTP/3 and this reason (RFC 9000 §10.2).
+    #[inline]
+    fn note_close(&mut self, _slot: Slot, _direction: Direction, _code: u64, _reason: &[u8]) {}
 
     /// When the kernel received the last byte of the last [`Transport::receive`], on the worker's clock; none if
     /// timestamps are not enabled or not known.

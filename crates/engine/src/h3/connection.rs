@@ -4,7 +4,7 @@
 use super::endpoint::Quic;
 use super::stream::Http3Stream;
 use crate::outcome::ConnectionFailure;
-use crate::{Direction, Nanos, Slot, Transport};
+use crate::{Direction, Nanos, Slot, StreamEnd, Transport};
 use paceline_http::h3::{
     ErrorCode, FrameEvent, FrameReader, Http3Error, StreamKind, StreamKindReader, write_control_stream,
 };
@@ -161,19 +161,37 @@ impl Http3Connection {
     }
 
     /// Ends both directions of a stream: its response is not needed, and its request not either.
-    pub(super) fn cancel(&mut self, id: StreamId, code: ErrorCode) {
+    pub(super) fn cancel<T: Transport>(
+        &mut self,
+        slot: Slot,
+        id: StreamId,
+        code: ErrorCode,
+        transport: &mut T,
+    ) {
         let Some(quic) = &mut self.quic else { return };
-        let code = VarInt::from_u64(code.0).unwrap_or_default();
+        let mut note = |end| transport.note_stream_end(slot, Direction::Sent, number(id), end);
+        let varint = VarInt::from_u64(code.0).unwrap_or_default();
         // A direction that has ended is left as it is.
-        let _ = quic.connection.recv_stream(id).stop(code);
-        let _ = quic.connection.send_stream(id).reset(code);
+        if quic.connection.recv_stream(id).stop(varint).is_ok() {
+            note(StreamEnd::StopSending(code.0));
+        }
+        if quic.connection.send_stream(id).reset(varint).is_ok() {
+            note(StreamEnd::Reset(code.0));
+        }
     }
 
     /// Ends the request on a stream, of which the server does not need the rest.
-    pub(super) fn stop_sending(&mut self, id: StreamId, code: ErrorCode) {
-        if let Some(quic) = &mut self.quic {
-            let code = VarInt::from_u64(code.0).unwrap_or_default();
-            let _ = quic.connection.send_stream(id).reset(code);
+    pub(super) fn stop_sending<T: Transport>(
+        &mut self,
+        slot: Slot,
+        id: StreamId,
+        code: ErrorCode,
+        transport: &mut T,
+    ) {
+        let Some(quic) = &mut self.quic else { return };
+        let varint = VarInt::from_u64(code.0).unwrap_or_default();
+        if quic.connection.send_stream(id).reset(varint).is_ok() {
+            transport.note_stream_end(slot, Direction::Sent, number(id), StreamEnd::Reset(code.0));
         }
     }
 }
@@ -242,6 +260,8 @@ pub(super) fn send_request<T: Transport>(
         }
     }
     stream.is_sending = false;
-    let _ = send.finish();
+    if send.finish().is_ok() {
+        transport.note_stream_end(slot, Direction::Sent, number(id), StreamEnd::Fin);
+    }
     sent
 }

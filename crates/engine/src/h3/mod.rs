@@ -26,7 +26,7 @@ use crate::hot::{
 };
 use crate::outcome::ConnectionFailure;
 use crate::tls::{TlsFault, TlsOutcome};
-use crate::{Direction, IoProgress, Nanos, Settings, Slot, Transport};
+use crate::{Direction, IoProgress, Nanos, Settings, Slot, StreamEnd, Transport};
 use alarms::Alarms;
 use bytes::Bytes;
 use connection::{Http3Connection, number, send_request};
@@ -159,7 +159,13 @@ impl<S: Scenario> Http3<S> {
             let Some(event) = quic.connection.poll() else { return Ok(None) };
             match event {
                 Event::Connected => self.connected(slot, transport),
-                Event::ConnectionLost { reason } => return Ok(Some(reason)),
+                Event::ConnectionLost { reason } => {
+                    if let ConnectionError::ApplicationClosed(close) = &reason {
+                        let code = close.error_code.into_inner();
+                        transport.note_close(slot, Direction::Received, code, &close.reason);
+                    }
+                    return Ok(Some(reason));
+                }
                 Event::Stream(event) => self.on_stream_event(event, received, transport)?,
                 Event::HandshakeDataReady | Event::DatagramReceived | Event::DatagramsUnblocked => {}
             }
@@ -188,11 +194,14 @@ impl<S: Scenario> Http3<S> {
                 Ok(())
             }
             StreamEvent::Stopped { id, error_code } => {
+                let end = StreamEnd::StopSending(error_code.into_inner());
+                transport.note_stream_end(slot, Direction::Received, number(id), end);
                 // The server does not need the rest of the request; the response may still come (RFC 9114 §4.1).
                 if let Some(place) = self.responses.streams.place_of(slot, id) {
                     self.responses.streams.at(slot, place).stop_sending();
                 }
-                self.connections[slot as usize].stop_sending(id, ErrorCode(error_code.into_inner()));
+                let code = ErrorCode(error_code.into_inner());
+                self.connections[slot as usize].stop_sending(slot, id, code, transport);
                 Ok(())
             }
             StreamEvent::Finished { .. } | StreamEvent::Available { .. } => Ok(()),
@@ -240,19 +249,21 @@ impl<S: Scenario> Http3<S> {
                         state = self.responses.read(place, &chunk.bytes, received)?;
                         continue;
                     }
-                    transport.note_stream_end(slot, number(id));
+                    transport.note_stream_end(slot, Direction::Received, number(id), StreamEnd::Fin);
                     if !self.responses.take_repeat(place, &chunk.bytes, received) {
                         state = self.responses.read_whole(place, &chunk.bytes, received)?;
                     }
                     break;
                 }
                 Ok(None) => {
-                    transport.note_stream_end(slot, number(id));
+                    transport.note_stream_end(slot, Direction::Received, number(id), StreamEnd::Fin);
                     self.responses.end(place, received)?;
                     break;
                 }
                 Err(ReadError::Blocked) => break,
                 Err(ReadError::Reset(code)) => {
+                    let end = StreamEnd::Reset(code.into_inner());
+                    transport.note_stream_end(slot, Direction::Received, number(id), end);
                     is_refused = self.responses.on_reset(place, ErrorCode(code.into_inner()), received);
                     break;
                 }
@@ -260,15 +271,15 @@ impl<S: Scenario> Http3<S> {
         }
         let _ = chunks.finalize();
         if is_refused {
-            connection.stop_sending(id, ErrorCode::REQUEST_CANCELLED);
+            connection.stop_sending(slot, id, ErrorCode::REQUEST_CANCELLED, transport);
             self.give_back(place, received);
         } else if let StreamState::Cancel(code) = state {
-            connection.cancel(id, code);
+            connection.cancel(slot, id, code, transport);
         } else if self.responses.streams.id_at(slot, place) != Some(id) {
             connection.cancels = 0;
             if was_sending {
                 // The server did not wait for the whole request (RFC 9114 §4.1).
-                connection.stop_sending(id, ErrorCode::REQUEST_CANCELLED);
+                connection.stop_sending(slot, id, ErrorCode::REQUEST_CANCELLED, transport);
             }
         }
         Ok(())
@@ -283,11 +294,16 @@ impl<S: Scenario> Http3<S> {
     ) -> Result<(), Http3Error> {
         let slot = received.slot;
         let goaway = self.connections[slot as usize].read_server_stream(slot, id, transport)?;
-        goaway.map_or(Ok(()), |id| self.on_goaway(id, received))
+        goaway.map_or(Ok(()), |id| self.on_goaway(id, received, transport))
     }
 
     /// The server accepts no request from this stream id on (RFC 9114 §5.2).
-    fn on_goaway(&mut self, id: u64, received: &mut ReadContext<'_, '_>) -> Result<(), Http3Error> {
+    fn on_goaway<T: Transport>(
+        &mut self,
+        id: u64,
+        received: &mut ReadContext<'_, '_>,
+        transport: &mut T,
+    ) -> Result<(), Http3Error> {
         let slot = received.slot;
         let connection = &mut self.connections[slot as usize];
         // Ids of the client's bidirectional streams are multiples of four (RFC 9000 §2.1).
@@ -298,7 +314,7 @@ impl<S: Scenario> Http3<S> {
         // In the order in which they were sent, so that they become due again in that order.
         for (index, place) in self.responses.streams.from(slot, id / 4) {
             let stream = StreamId::new(Side::Client, Dir::Bi, index);
-            self.connections[slot as usize].cancel(stream, ErrorCode::REQUEST_CANCELLED);
+            self.connections[slot as usize].cancel(slot, stream, ErrorCode::REQUEST_CANCELLED, transport);
             self.give_back(place, received);
         }
         Ok(())
@@ -598,7 +614,7 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
     ) -> CancelOutcome {
         let connection = &mut self.connections[slot as usize];
         if let Some(id) = self.responses.streams.id_at(slot, place) {
-            connection.cancel(id, ErrorCode::REQUEST_CANCELLED);
+            connection.cancel(slot, id, ErrorCode::REQUEST_CANCELLED, transport);
         }
         self.responses.streams.end(slot, place);
         self.responses.scenario.failed(slot, place);
@@ -623,7 +639,9 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         let id = self.responses.streams.id_at(slot, place);
         self.responses.cut(place, &mut ReadContext { slot, now, tracker });
         let connection = &mut self.connections[slot as usize];
-        id.into_iter().for_each(|id| connection.cancel(id, ErrorCode::REQUEST_CANCELLED));
+        if let Some(id) = id {
+            connection.cancel(slot, id, ErrorCode::REQUEST_CANCELLED, transport);
+        }
         let live = tracker.exchanges().live(slot);
         connection.fill_reserve(usize::from(self.depth.saturating_sub(live)));
         let is_over = connection.ends_at.is_some() && live == 0;
@@ -636,6 +654,7 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         let connection = &mut self.connections[slot as usize];
         let code = connection.close_code.unwrap_or(ErrorCode::NO_ERROR).0;
         if let (Some(endpoint), Some(quic)) = (&self.quic, &mut connection.quic) {
+            transport.note_close(slot, Direction::Sent, code, b"");
             let code = VarInt::from_u64(code).unwrap_or_default();
             quic.connection.close(endpoint.instant(now), code, Bytes::new());
         }

@@ -1,10 +1,11 @@
 //! HTTP/3 read from the bytes of QUIC's streams: exchanges, and the frames by name (RFC 9114 §7).
 
 use crate::exchange::{Message, exchanges};
-use paceline_engine::{Direction, TapEvent, TapEventKind};
+use paceline_engine::{Direction, StreamEnd, TapEvent, TapEventKind};
 use paceline_http::h2::DecodedFields;
 use paceline_http::h3::{
-    FrameEvent, FrameReader, QpackScratch, SectionDecoder, StreamKind, StreamKindReader, decode_section,
+    ErrorCode, FrameEvent, FrameReader, QpackScratch, SectionDecoder, StreamKind, StreamKindReader,
+    decode_section,
 };
 use paceline_job::Nanos;
 use std::collections::HashMap;
@@ -12,16 +13,29 @@ use std::collections::HashMap;
 /// The two lowest bits of the id of a stream for requests, which the client opens for both directions (RFC 9000 §2.1).
 const REQUEST_STREAM: u64 = 0;
 
+impl Default for RequestFrames {
+    fn default() -> Self {
+        Self { reader: FrameReader::request(), data: 0 }
+    }
+}
+
 /// One connection, as both sides see it.
 #[derive(Default)]
 struct Connection {
     /// Of streams for requests, by direction.
-    frames: HashMap<(u64, bool), FrameReader>,
+    frames: HashMap<(u64, Direction), RequestFrames>,
     /// Of streams in one direction.
     control: HashMap<u64, ControlStream>,
     sections: SectionDecoder,
     /// The stream of the current exchange.
     stream: Option<u64>,
+}
+
+/// One direction of a stream for requests.
+struct RequestFrames {
+    reader: FrameReader,
+    /// Bytes of the current DATA frame that have come.
+    data: u64,
 }
 
 /// A stream in one direction.
@@ -43,9 +57,25 @@ pub(super) fn over_http3(events: &[TapEvent]) -> Vec<Message> {
         TapEventKind::Stream { direction: Direction::Received, id, bytes } => {
             connection.received(*id, bytes, *at, current);
         }
-        TapEventKind::StreamEnded { id } if connection.stream == Some(*id) => {
-            current.first_byte.get_or_insert(*at);
-            current.complete.get_or_insert(*at);
+        TapEventKind::StreamEnded { direction, id, end } => {
+            if !matches!(end, StreamEnd::StopSending(_))
+                && let Some(frames @ RequestFrames { data: 1.., .. }) =
+                    connection.frames.get_mut(&(*id, *direction))
+            {
+                let come = std::mem::take(&mut frames.data);
+                current.add_frame(mark(*direction), format!("DATA stream {id}, incomplete: {come} bytes"));
+            }
+            current.add_frame(mark(*direction), shown_end(*id, *end));
+            let is_whole = (*direction, *end) == (Direction::Received, StreamEnd::Fin);
+            if is_whole && connection.stream == Some(*id) {
+                current.first_byte.get_or_insert(*at);
+                current.complete.get_or_insert(*at);
+            }
+        }
+        TapEventKind::ConnectionClosed { direction, code, reason } => {
+            let reason = String::from_utf8_lossy(reason);
+            let text = format!("CONNECTION_CLOSE, {} {reason}", ErrorCode(*code));
+            current.add_frame(mark(*direction), text.trim_end().to_owned());
         }
         _ => {}
     })
@@ -61,7 +91,7 @@ impl Connection {
         current: &mut Message,
         exchanges: &mut Vec<Message>,
     ) {
-        let reader = self.frames.entry((id, true)).or_insert_with(FrameReader::request);
+        let RequestFrames { reader, data } = self.frames.entry((id, Direction::Sent)).or_default();
         let mut input = bytes;
         while !input.is_empty()
             && let Ok((event, taken)) = reader.next(input)
@@ -72,45 +102,51 @@ impl Connection {
                     exchanges.push(std::mem::take(current));
                 }
                 (self.stream, current.sent) = (Some(id), Some(at));
+                let mut line = Vec::new();
                 // The section was made by Paceline and is valid.
                 let _ = decode_section(section, &mut QpackScratch::default(), |field| {
+                    if matches!(field.name, b":method" | b":path") {
+                        line.push(String::from_utf8_lossy(field.value).into_owned());
+                    }
                     let line = [field.name, b": ", field.value, b"\r\n"];
                     current.request.extend(line.into_iter().flatten());
                 });
                 current.request.extend_from_slice(b"\r\n");
-            } else if let FrameEvent::Data { piece, .. } = event {
+                let (length, line) = (section.len(), line.join(" "));
+                current.add_frame(">", format!("HEADERS stream {id}, length {length}: {line}"));
+                continue;
+            }
+            if let FrameEvent::Data { piece, .. } = event {
                 current.request.extend_from_slice(piece);
             }
-            show(">", id, &event, current);
+            show(">", id, &event, data, current);
         }
     }
 
     /// Reads received frames of a response. The engine reports what is not HTTP/3.
     fn received(&mut self, id: u64, bytes: &[u8], at: Nanos, current: &mut Message) {
-        let reader = self.frames.entry((id, false)).or_insert_with(FrameReader::request);
+        let RequestFrames { reader, data } = self.frames.entry((id, Direction::Received)).or_default();
         let mut input = bytes;
         while !input.is_empty()
             && let Ok((event, taken)) = reader.next(input)
         {
             input = &input[taken..];
-            show("<", id, &event, current);
-            if self.stream != Some(id) || current.complete.is_some() {
-                continue;
+            let is_current = self.stream == Some(id) && current.complete.is_none();
+            if is_current {
+                current.first_byte.get_or_insert(at);
             }
-            current.first_byte.get_or_insert(at);
             match event {
                 FrameEvent::FieldSection(section) => {
-                    let mut head = Vec::new();
-                    if let Ok(DecodedFields::Response(response)) =
-                        self.sections.decode_as_text(section, &mut head)
-                        && response.status >= 200
-                    {
-                        (current.status, current.coding, current.head) =
-                            (response.status, response.coding, head);
-                    }
+                    received_fields(&mut self.sections, id, section, is_current, current)
                 }
-                FrameEvent::Data { piece, .. } => current.add_body(piece),
-                FrameEvent::NeedMore | FrameEvent::Settings(_) | FrameEvent::GoAway(_) => {}
+                _ => {
+                    if let FrameEvent::Data { piece, .. } = event
+                        && is_current
+                    {
+                        current.add_body(piece);
+                    }
+                    show("<", id, &event, data, current);
+                }
             }
         }
     }
@@ -140,8 +176,33 @@ impl Connection {
             && let Ok((event, taken)) = stream.frames.next(input)
         {
             input = &input[taken..];
-            show(mark, id, &event, current);
+            show(mark, id, &event, &mut 0, current);
         }
+    }
+}
+
+/// Reads HEADERS of a response: its head, an interim one, or its trailers.
+fn received_fields(
+    sections: &mut SectionDecoder,
+    id: u64,
+    section: &[u8],
+    is_current: bool,
+    current: &mut Message,
+) {
+    let mut text = Vec::new();
+    let fields = sections.decode_as_text(section, &mut text);
+    let what = match &fields {
+        Ok(DecodedFields::Response(response)) => format!("status {}", response.status),
+        Ok(DecodedFields::Trailers(_)) => "trailers".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    current.add_frame("<", format!("HEADERS stream {id}, length {}: {what}", section.len()));
+    match fields {
+        Ok(DecodedFields::Response(response)) if is_current && response.status >= 200 => {
+            (current.status, current.coding, current.head) = (response.status, response.coding, text);
+        }
+        Ok(DecodedFields::Trailers(_)) if is_current => current.trailers = text,
+        Ok(DecodedFields::Response(_) | DecodedFields::Trailers(_)) | Err(_) => {}
     }
 }
 
@@ -152,13 +213,28 @@ fn mark(direction: Direction) -> &'static str {
     }
 }
 
+/// The end of a direction of a stream.
+fn shown_end(id: u64, end: StreamEnd) -> String {
+    match end {
+        StreamEnd::Fin => format!("end of stream {id} (FIN)"),
+        StreamEnd::Reset(code) => format!("RESET_STREAM stream {id}, {}", ErrorCode(code)),
+        StreamEnd::StopSending(code) => format!("STOP_SENDING stream {id}, {}", ErrorCode(code)),
+    }
+}
+
 /// Adds a frame to those that are shown: with its mark, name and contents.
-fn show(mark: &str, id: u64, event: &FrameEvent<'_>, message: &mut Message) {
+fn show(mark: &str, id: u64, event: &FrameEvent<'_>, data: &mut u64, message: &mut Message) {
     message.add_frame(
         mark,
         match *event {
             FrameEvent::NeedMore => return,
-            FrameEvent::Data { piece, .. } => format!("DATA stream {id}, length {}", piece.len()),
+            FrameEvent::Data { piece, end_frame } => {
+                *data += piece.len() as u64;
+                if !end_frame {
+                    return;
+                }
+                format!("DATA stream {id}, length {}", std::mem::take(data))
+            }
             FrameEvent::FieldSection(section) => format!("HEADERS stream {id}, length {}", section.len()),
             FrameEvent::Settings(settings) => {
                 let named = |(id, value)| match id {

@@ -19,7 +19,7 @@ pub(crate) struct Message {
     pub head: Vec<u8>,
     pub status: u16,
     pub coding: ContentCoding,
-    /// The trailers over HTTP/2, as text.
+    /// The trailers over HTTP/2 and HTTP/3, as text.
     pub trailers: Vec<u8>,
     /// The body, without framing.
     pub body: Vec<u8>,
@@ -93,7 +93,8 @@ impl Message {
             | TapEventKind::Received(_)
             | TapEventKind::Ended
             | TapEventKind::Stream { .. }
-            | TapEventKind::StreamEnded { .. } => {}
+            | TapEventKind::StreamEnded { .. }
+            | TapEventKind::ConnectionClosed { .. } => {}
         }
     }
 }
