@@ -4,8 +4,8 @@
 
 use paceline_http::LineEnds;
 use paceline_http::websocket::{
-    FrameReader, Handshake, HandshakeError, HandshakeKey, HandshakeStep, MessageType, WebSocketEvent, mask,
-    write_message,
+    AnyFrameHead, FrameReader, Handshake, HandshakeError, HandshakeKey, HandshakeStep, MAX_FRAME_HEAD_BYTES,
+    MessageType, WebSocketEvent, mask, write_message,
 };
 
 /// A bit of the second byte of a frame (RFC 6455 §5.2).
@@ -125,6 +125,9 @@ fn unmasked_frame(kind: MessageType, payload: &[u8]) -> Vec<u8> {
 
 pub fn run(input: (bool, &[u8])) {
     let (is_open, bytes) = input;
+    if let Some((_, length)) = AnyFrameHead::read(bytes) {
+        assert!((2..=MAX_FRAME_HEAD_BYTES.min(bytes.len())).contains(&length), "a head of {length} bytes");
+    }
     let whole = read(is_open, bytes, bytes.len().max(1));
     assert_eq!(read(is_open, bytes, 1), whole);
     assert_eq!(read(is_open, bytes, 7), whole);

@@ -97,6 +97,19 @@ impl Requests {
         Self { sessions: Some(sessions), ..self }
     }
 
+    /// The kind with this index alone, without sessions; none if there is no such kind.
+    #[must_use]
+    pub fn only(&self, kind: usize) -> Option<Self> {
+        Some(Self {
+            kinds: vec![self.kinds.get(kind)?.clone()],
+            http2: self.http2.get(kind).cloned().into_iter().collect(),
+            upgrade: self.upgrade.clone(),
+            uploads: self.uploads.get(kind).cloned().into_iter().collect(),
+            files: self.files,
+            sessions: None,
+        })
+    }
+
     /// The sessions, if there are any.
     pub fn sessions(&self) -> Option<&SessionPlan> {
         self.sessions.as_ref()

@@ -10,6 +10,7 @@ use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
 use crate::kernel::{Datagrams, Epoll, KernelClock};
 use crate::session::Sessions;
 use crate::tls::{TlsOutcome, TlsTransport};
+use crate::websocket::{ExtendedConnect, WebSocket};
 use crate::{
     Clock, Direction, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, StreamEnd,
     TcpCounts, ThreadOutcome, Transport, WaitLimit,
@@ -243,30 +244,43 @@ impl RunControl for LoneWorker {
     }
 }
 
-/// Carries out a run with sessions in this thread; returns its outcome and the events of its connections.
+/// Carries out a run with sessions, or over WebSockets, in this thread; returns its outcome and the events of its
+/// connections. A run that fails has events too.
 ///
 /// # Errors
-/// As [`crate::run`].
-pub fn run_tapped(settings: &Settings) -> Result<(ThreadOutcome, Vec<TapEvent>), EngineError> {
-    settings.check()?;
+/// The outcome as [`crate::run`].
+pub fn run_tapped(settings: &Settings) -> (Result<ThreadOutcome, EngineError>, Vec<TapEvent>) {
     let events = RefCell::new(Vec::new());
-    let outcome = match &settings.tls {
+    let outcome = drive_tapped(settings, &events);
+    (outcome, events.into_inner())
+}
+
+fn drive_tapped(settings: &Settings, events: &RefCell<Vec<TapEvent>>) -> Result<ThreadOutcome, EngineError> {
+    settings.check()?;
+    match &settings.tls {
         _ if settings.job.protocol == Protocol::Http3 => {
             let datagrams = Datagrams::new(settings, 0)?;
-            drive_as::<_, Http3<Sessions>>(settings, Tap::new(datagrams, &events))
+            drive_as::<_, Http3<Sessions>>(settings, Tap::new(datagrams, events))
         }
-        None => drive(settings, Tap::new(Epoll::new(settings, 0)?, &events)),
+        None => drive(settings, Tap::new(Epoll::new(settings, 0)?, events)),
         Some(tls) => {
             let (protocol, epoll) = (settings.job.protocol, Epoll::new(settings, 0)?);
             let inner = TlsTransport::new(tls, protocol, settings.job.connections, KernelClock, epoll);
-            drive(settings, Tap::new(inner, &events))
+            drive(settings, Tap::new(inner, events))
         }
-    }?;
-    Ok((outcome, events.into_inner()))
+    }
 }
 
 fn drive<T: Transport>(settings: &Settings, transport: T) -> Result<ThreadOutcome, EngineError> {
-    match settings.job.protocol {
+    let job = &settings.job;
+    match job.protocol {
+        Protocol::Http10 | Protocol::Http11 if job.is_websocket() => {
+            drive_as::<T, WebSocket>(settings, transport)
+        }
+        Protocol::Http2 if job.is_websocket() => {
+            let transport = ExtendedConnect::new(job.url.scheme, job.connections, transport);
+            drive_as::<_, WebSocket>(settings, transport)
+        }
         Protocol::Http10 | Protocol::Http11 => drive_as::<T, Http1<Sessions>>(settings, transport),
         Protocol::Http2 => drive_as::<T, Http2<Sessions>>(settings, transport),
         Protocol::Http3 => Err(EngineError::Settings("HTTP/3 needs datagrams; this is a bug in Paceline")),

@@ -34,7 +34,7 @@ pub mod wall_clock;
 mod websocket;
 
 pub use blocks::block;
-pub use debug::DebugExchange;
+pub use debug::{DebugExchange, DebugOutcome};
 pub use error::{RunError, RunProblem};
 pub use events::PhaseEventWriter;
 pub use follow::{PhaseCallback, RowSettings, Rows, RunProgress, Sink, times};

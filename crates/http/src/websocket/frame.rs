@@ -37,7 +37,7 @@ pub enum Opcode {
 
 impl Opcode {
     /// The opcode of a number, if it is defined.
-    pub(super) fn from_number(number: u8) -> Option<Self> {
+    pub fn from_number(number: u8) -> Option<Self> {
         Some(match number {
             0 => Opcode::Continuation,
             1 => Opcode::Text,

@@ -227,7 +227,8 @@ fn refused(problem: impl ToString) -> ToolOutput {
 
 /// Sends the request once. A failure is left to the run, which counts it.
 fn first_response(prepared: &Prepared) -> Option<FirstResponse> {
-    let exchange = prepared.debug().ok()?.into_iter().next()?;
+    let debugged = prepared.debug().ok().filter(|debugged| debugged.error.is_none())?;
+    let exchange = debugged.exchanges.into_iter().next()?;
     let head = String::from_utf8_lossy(&exchange.head).into_owned();
     let fields = head.lines().filter_map(|line| line.split_once(':'));
     let mut server = fields.filter(|(name, _)| name.eq_ignore_ascii_case("server"));

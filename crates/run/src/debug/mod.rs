@@ -6,6 +6,7 @@
 //! are read from the noted bytes. The caller escapes the server's bytes before printing them.
 
 mod http3;
+mod websocket;
 
 use crate::exchange::{Message, over_http1, over_http2};
 use crate::{Prepared, RunError};
@@ -19,6 +20,15 @@ use paceline_job::{Protocol, RequestSpec};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The exchanges that were made.
+#[derive(Debug)]
+pub struct DebugOutcome {
+    /// The exchanges in order; the last may be incomplete.
+    pub exchanges: Vec<DebugExchange>,
+    /// Why there are no more, if a request has no complete response.
+    pub error: Option<RunError>,
+}
 
 /// The result of one exchange.
 #[derive(Debug)]
@@ -39,10 +49,12 @@ pub struct DebugExchange {
     pub status: u16,
     /// The body as received, without framing.
     pub body: Vec<u8>,
-    /// The trailers over HTTP/2 as received, a line each.
+    /// The trailers over HTTP/2 and HTTP/3 as received, a line each.
     pub trailers: Vec<u8>,
     /// The messages of gRPC in the body as JSON, if their type is known.
     pub messages: Option<Vec<String>>,
+    /// The frames of the WebSocket that the exchange opened, a line each, as `frames`.
+    pub websocket: Option<Vec<String>>,
     /// The coding of the body.
     pub coding: ContentCoding,
     /// Faults of the response, if any.
@@ -82,29 +94,27 @@ struct Timeout {
 }
 
 impl Prepared {
-    /// Sends each kind of request once, and returns the exchanges. A session ends at a step that fails.
+    /// Sends each kind of request once, and returns the exchanges. A session ends at a step that fails. Each kind of
+    /// message of a WebSocket has a connection.
     ///
     /// # Errors
-    /// [`RunError`] if the target cannot be reached or does not speak HTTP.
-    pub fn debug(&self) -> Result<Vec<DebugExchange>, RunError> {
+    /// [`RunError`] if a body cannot be sent, or no request was.
+    pub fn debug(&self) -> Result<DebugOutcome, RunError> {
         if self.settings.job.is_websocket() {
-            return Err(RunError::usage("--debug cannot show a WebSocket").hint(
-                "remove --debug: a report shows the first wrong answer, and the reason of a failed handshake",
-            ));
+            return self.debug_websockets();
         }
         self.check_bodies()?;
         let settings = self.debug_settings();
-        let (outcome, events) = run_tapped(&settings).map_err(RunError::Engine)?;
+        let (outcome, events) = run_tapped(&settings);
+        let outcome = outcome.map_err(RunError::Engine)?;
         let messages = match settings.job.protocol {
             Protocol::Http10 | Protocol::Http11 => over_http1(&events, settings.job.line_ends()),
             Protocol::Http2 => over_http2(&events),
             Protocol::Http3 => http3::over_http3(&events),
         };
         let has_all = messages.iter().all(|message| message.complete.is_some());
-        if !has_all || messages.is_empty() {
-            return Err(self.incomplete(&outcome));
-        }
-        Ok(self.exchanges(&settings, messages, &outcome))
+        let error = (!has_all || messages.is_empty()).then(|| self.incomplete(&outcome));
+        Ok(DebugOutcome { exchanges: self.exchanges(&settings, messages, &outcome), error })
     }
 
     /// Refuses bodies that sessions do not send.
@@ -134,11 +144,16 @@ impl Prepared {
             },
         };
         let sessions = plan.sessions.len() as u64;
-        let requests = Arc::new(Requests::clone(requests).with_sessions(plan));
+        self.once(Requests::clone(requests).with_sessions(plan), sessions)
+    }
+
+    /// The settings of a run that sends so many requests or sessions one after the other, on one connection.
+    fn once(&self, requests: Requests, count: u64) -> Settings {
+        let requests = Arc::new(requests);
         Settings { requests, threads: 1, pace: PaceKind::Sleep, ..self.settings.clone() }.with(|job| {
             (job.connections, job.threads, job.depth, job.batch) = (1, 1, 1, false);
             job.connection_plan = None;
-            (job.load, job.window, job.warmup) = (LoadModel::Closed, Bound::Requests(sessions), Nanos::ZERO);
+            (job.load, job.window, job.warmup) = (LoadModel::Closed, Bound::Requests(count), Nanos::ZERO);
             (job.think, job.requests_per_connection, job.share) = (None, None, None);
         })
     }
@@ -187,7 +202,7 @@ impl Prepared {
                 }
             };
             let messages = self.calls.as_ref().and_then(|calls| calls.decoded(of_kind, &message.body));
-            exchanges.push(self.shown(name, message, messages, faults, outcome));
+            exchanges.push(self.shown(name, message, messages, faults, Some(outcome)));
         }
         exchanges
     }
@@ -198,13 +213,13 @@ impl Prepared {
         message: Message,
         messages: Option<Vec<String>>,
         faults: Vec<String>,
-        outcome: &ThreadOutcome,
+        outcome: Option<&ThreadOutcome>,
     ) -> DebugExchange {
         let is_new = message.connected.is_some();
         DebugExchange {
             name: name.to_owned(),
             address: is_new.then(|| self.destination.address.clone()),
-            tls: if is_new { self.tls_agreed(outcome) } else { None },
+            tls: outcome.filter(|_| is_new).and_then(|outcome| self.tls_agreed(outcome)),
             times: times(&message),
             frames: message.frames,
             request: message.request,
@@ -212,6 +227,7 @@ impl Prepared {
             trailers: message.trailers,
             messages,
             status: message.status,
+            websocket: message.websocket.map(|frames| frames.lines),
             coding: message.coding,
             body: message.body,
             faults,
@@ -241,6 +257,9 @@ fn is_redirect(kind: &RequestKind, status: u16) -> bool {
 
 /// The faults of a response. Those of extractions, redirects and calls of gRPC were found by the run.
 fn faults(kind: &RequestKind, message: &Message, wrong: Option<&BodyFault>) -> Vec<String> {
+    if message.complete.is_none() {
+        return vec!["the response is not complete".to_owned()];
+    }
     let mut faults = Vec::new();
     if !kind.check.admits(message.status) {
         faults.push(match kind.check.status {
@@ -260,11 +279,15 @@ fn faults(kind: &RequestKind, message: &Message, wrong: Option<&BodyFault>) -> V
 /// How long each step of an exchange took.
 fn times(message: &Message) -> Vec<(&'static str, Duration)> {
     let &Message { connecting, handshake_began, connected, sent, first_byte, complete, .. } = message;
+    let (first, last) = match message.websocket {
+        Some(_) => ("WebSocket handshake", "last frame"),
+        None => ("first byte", "complete"),
+    };
     [
         ("connect", connecting, handshake_began.or(connected)),
         ("TLS handshake", handshake_began, connected),
-        ("first byte", sent, first_byte),
-        ("complete", sent, complete),
+        (first, sent, first_byte),
+        (last, sent, complete),
     ]
     .into_iter()
     .filter_map(|(name, from, until)| Some((name, until?.since(from?).into())))

@@ -1,6 +1,7 @@
 //! HTTP/2 read from the bytes of connections: exchanges, and the frames by name (RFC 9113 §6).
 
 use super::message::{Message, exchanges};
+use super::websocket_frames::WebSocketFrames;
 use paceline_engine::{TapEvent, TapEventKind};
 use paceline_http::h2::{
     BlockCache, CLIENT_PREFACE, DecodedFields, FieldDecoder, FrameEvent, FrameReader, HpackDecoder,
@@ -50,10 +51,13 @@ impl Connection {
                 let _ = self.request_fields.decode(block, &mut HpackScratch::default(), |field| {
                     let line = [field.name, b": ", field.value, b"\r\n"];
                     current.request.extend(line.into_iter().flatten());
+                    if field.name == b":protocol" {
+                        current.websocket = Some(WebSocketFrames::default());
+                    }
                 });
                 current.request.extend_from_slice(b"\r\n");
             } else if let FrameEvent::Data { piece, .. } = event {
-                current.request.extend_from_slice(piece);
+                current.add_sent(piece);
             }
             show(">", &event, current);
         }
@@ -87,7 +91,7 @@ impl Connection {
                     end_stream
                 }
                 FrameEvent::Data { stream, piece, end_stream, .. } if is_current(stream) => {
-                    current.add_body(piece);
+                    current.add_received(piece);
                     end_stream
                 }
                 _ => continue,

@@ -1,14 +1,13 @@
 //! A request with its response, and HTTP/1.1 read from the bytes of connections.
 
+use super::frame_lines::push_frame;
+use super::websocket_frames::WebSocketFrames;
 use paceline_engine::{TapEvent, TapEventKind};
 use paceline_http::{ContentCoding, DecodeStep, Decoder, GrpcCode, HeadCache, LineEnds, Method};
 use paceline_job::Nanos;
 
 /// Most bytes of a body that are kept.
 const MAX_BODY_BYTES: usize = 16 << 20;
-
-/// The maximum number of frames shown of an exchange.
-const MAX_FRAMES: usize = 200;
 
 /// A request and its response.
 #[derive(Debug, Default)]
@@ -29,6 +28,8 @@ pub(crate) struct Message {
     pub grpc_status_in_head: Option<GrpcCode>,
     /// Frames of HTTP/2 or HTTP/3 before and in this exchange.
     pub frames: Vec<String>,
+    /// The frames of the WebSocket that the exchange opens, if it does.
+    pub websocket: Option<WebSocketFrames>,
     /// When the attempt to connect, the TLS handshake and the use of the connection began, if it was made for this
     /// request.
     pub connecting: Option<Nanos>,
@@ -73,13 +74,25 @@ impl Message {
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
+    /// Adds bytes of DATA that were received: of the body, or of a WebSocket that is open.
+    pub fn add_received(&mut self, piece: &[u8]) {
+        match &mut self.websocket {
+            Some(frames) if self.status / 100 == 2 => frames.received(piece),
+            _ => self.add_body(piece),
+        }
+    }
+
+    /// Adds bytes of DATA that were sent: of the body, or of a WebSocket.
+    pub fn add_sent(&mut self, piece: &[u8]) {
+        match &mut self.websocket {
+            Some(frames) => frames.sent(piece),
+            None => self.request.extend_from_slice(piece),
+        }
+    }
+
     /// Adds a frame to those that are shown, after a mark for its direction.
     pub fn add_frame(&mut self, mark: &str, text: String) {
-        if self.frames.len() < MAX_FRAMES {
-            self.frames.push(format!("{mark} {text}"));
-        } else if self.frames.len() == MAX_FRAMES {
-            self.frames.push("* more frames follow".to_owned());
-        }
+        push_frame(&mut self.frames, mark, text);
     }
 
     /// Notes an event of its connection other than bytes.
@@ -140,7 +153,7 @@ pub(crate) fn over_http1(events: &[TapEvent], line_ends: LineEnds) -> Vec<Messag
 }
 
 /// Reads bytes of a response; returns whether they complete it.
-fn decode(decoder: &mut Decoder, mut input: &[u8], message: &mut Message) -> bool {
+pub(super) fn decode(decoder: &mut Decoder, mut input: &[u8], message: &mut Message) -> bool {
     let mut cache = HeadCache::new();
     // The engine reports what is not HTTP.
     while let Ok((step, taken)) = decoder.decode(&mut cache, input) {

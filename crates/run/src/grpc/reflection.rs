@@ -118,7 +118,8 @@ fn call(
         (job.load, job.window, job.warmup) = (LoadModel::Closed, Bound::Requests(1), Nanos::ZERO);
         (job.think, job.requests_per_connection, job.share) = (None, None, None);
     });
-    let (_, events) = run_tapped(&settings).map_err(RunError::Engine)?;
+    let (outcome, events) = run_tapped(&settings);
+    outcome.map_err(RunError::Engine)?;
     let complete = over_http2(&events).into_iter().find(|message| message.complete.is_some());
     let unanswered = || {
         RunError::environment(format!("no answer to server reflection from {}", destination.address))

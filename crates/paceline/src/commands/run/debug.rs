@@ -1,12 +1,12 @@
 //! `--debug`: sends each request once and shows it with its response; measures nothing.
 //!
 //! Lines begin with `>` if sent, `<` if received, and `*` for comments, as in curl. Over HTTP/2 and HTTP/3 the frames are listed
-//! before the request and the response, which are shown as fields.
+//! before the request and the response, which are shown as fields; those of a WebSocket after its handshake.
 
 use super::explain::explain;
 use crate::exit::{Status, print};
 use paceline_escape::{TerminalText, terminal};
-use paceline_run::{DebugExchange, Prepared};
+use paceline_run::{DebugExchange, DebugOutcome, Prepared};
 use paceline_stats::counted;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const MAX_LINE_CHARACTERS: usize = 400;
 
 /// Sends each request once and prints the response.
 pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
-    let exchanges = prepared.debug().map_err(explain)?;
+    let DebugOutcome { exchanges, error } = prepared.debug().map_err(explain)?;
     let is_mix = prepared.settings.job.is_mix();
     let mut text = TerminalText::default();
     for exchange in &exchanges {
@@ -28,6 +28,9 @@ pub fn run(prepared: &Prepared) -> anyhow::Result<Status> {
         text.push(&shown(exchange));
     }
     print(text)?;
+    if let Some(error) = error {
+        return Err(explain(error));
+    }
     let failed = exchanges.iter().any(|exchange| !exchange.faults.is_empty());
     Ok(if failed { Status::Failed } else { Status::Done })
 }
@@ -48,6 +51,28 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
     if let Some(offer) = exchange.http3_offer() {
         text.push(&terminal!("* Alt-Svc: the server offers HTTP/3 ({}): try --http 3\n", offer));
     }
+    for frame in exchange.websocket.iter().flatten() {
+        text.push(&terminal!("* frame {}\n", frame));
+    }
+    if exchange.websocket.is_none() || !exchange.body.is_empty() {
+        text.push(&body_with_length(exchange));
+    }
+    if !exchange.trailers.is_empty() {
+        text.push(&marked("<", &exchange.trailers));
+    }
+    text.push(&match exchange.faults.as_slice() {
+        [] => TerminalText::literal("* checks: passed\n"),
+        faults => terminal!("* checks: failed: {}\n", faults.join("; ")),
+    });
+    let times: Vec<String> =
+        exchange.times.iter().map(|(what, took)| format!("{what} {}", milliseconds(*took))).collect();
+    text.push(&terminal!("* times: {}\n", times.join(", ")));
+    text
+}
+
+/// The body with a line that says how long it is.
+fn body_with_length(exchange: &DebugExchange) -> TerminalText {
+    let mut text = TerminalText::default();
     let bytes = |count: usize| counted(count, "byte", "bytes");
     let received = bytes(exchange.body.len());
     match exchange.content() {
@@ -72,16 +97,6 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
             text.push(&body_shown(&exchange.body));
         }
     }
-    if !exchange.trailers.is_empty() {
-        text.push(&marked("<", &exchange.trailers));
-    }
-    text.push(&match exchange.faults.as_slice() {
-        [] => TerminalText::literal("* checks: passed\n"),
-        faults => terminal!("* checks: failed: {}\n", faults.join("; ")),
-    });
-    let times: Vec<String> =
-        exchange.times.iter().map(|(what, took)| format!("{what} {}", milliseconds(*took))).collect();
-    text.push(&terminal!("* times: {}\n", times.join(", ")));
     text
 }
 
