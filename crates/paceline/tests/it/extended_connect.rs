@@ -1,15 +1,18 @@
 //! WebSocket over HTTP/2 by `paceline run --http 2 ws://...` (RFC 8441), against a server that writes its frames by hand.
 
+use crate::debug::{debug, has_in_order};
+use crate::faults::secure;
 use crate::faults::servers::each;
 use paceline_http::h2::{
     CLIENT_PREFACE, ErrorCode, FrameEvent, FrameReader, HpackDecoder, HpackEncoder, HpackScratch, Indexing,
     write_data, write_field_block, write_reset, write_settings, write_settings_ack, write_window_update,
 };
 use paceline_http::websocket::mask;
+use rustls::{ServerConnection, StreamOwned};
 use serde_json::{Value, json};
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{Read, Write};
 use std::process::{Command, Output};
+use std::sync::Arc;
 
 /// SETTINGS_ENABLE_CONNECT_PROTOCOL and SETTINGS_INITIAL_WINDOW_SIZE.
 const ENABLE_CONNECT_PROTOCOL: u16 = 8;
@@ -24,19 +27,36 @@ enum Manner {
     Reset,
 }
 
+/// The URL of a server over plain text.
+fn plain(settings: &'static [(u16, u32)], manner: Manner) -> String {
+    let address = each(move |mut stream| converse(&mut stream, settings, manner, "http"));
+    format!("ws://{address}/chat?a=1")
+}
+
+/// The URL of an echo over TLS.
+fn secure_echo() -> String {
+    let config = Arc::new(secure::config_of(b"h2"));
+    let address = each(move |tcp| {
+        let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
+        let settings = [(ENABLE_CONNECT_PROTOCOL, 1)];
+        converse(&mut StreamOwned::new(tls, tcp), &settings, Manner::Echo, "https");
+    });
+    format!("wss://{address}/chat?a=1")
+}
+
 /// The record of 40 messages on two connections, if there is one, and everything.
-fn run(settings: &'static [(u16, u32)], manner: Manner, flags: &[&str]) -> (Value, Output) {
-    let address = each(move |mut stream| converse(&mut stream, settings, manner));
+fn run(url: &str, flags: &[&str]) -> (Value, Output) {
     let output = Command::new(env!("CARGO_BIN_EXE_paceline"))
-        .args(["run", &format!("ws://{address}/chat?a=1"), "--http", "2", "-n", "40", "-c", "2"])
+        .args(["run", url, "--http", "2", "-n", "40", "-c", "2"])
         .args(["--body", "hello {seq}", "--ws-answer", "match", "--json", "--no-live"])
         .args(flags)
+        .env("SSL_CERT_FILE", secure::trusted())
         .output()
         .unwrap();
     (serde_json::from_slice(&output.stdout).unwrap_or_default(), output)
 }
 
-fn converse(stream: &mut TcpStream, settings: &[(u16, u32)], manner: Manner) {
+fn converse(stream: &mut (impl Read + Write), settings: &[(u16, u32)], manner: Manner, scheme: &str) {
     let mut preface = [0; CLIENT_PREFACE.len()];
     if stream.read_exact(&mut preface).is_err() {
         return;
@@ -60,9 +80,10 @@ fn converse(stream: &mut TcpStream, settings: &[(u16, u32)], manner: Manner) {
                             fields += &format!("{name}: {value}\n");
                         })
                         .unwrap();
-                    let expected = ":method: CONNECT\n:protocol: websocket\n:scheme: http\n:authority: ";
+                    let expected =
+                        format!(":method: CONNECT\n:protocol: websocket\n:scheme: {scheme}\n:authority: ");
                     assert!(
-                        fields.starts_with(expected) && fields.contains(":path: /chat?a=1\n"),
+                        fields.starts_with(&expected) && fields.contains(":path: /chat?a=1\n"),
                         "{fields}"
                     );
                     respond(&mut out, manner);
@@ -116,7 +137,7 @@ fn messages_are_echoed_over_http2() {
         &[(ENABLE_CONNECT_PROTOCOL, 1), (INITIAL_WINDOW_SIZE, 5)],
     ] {
         for flags in [&[][..], &["--pipeline", "4"]] {
-            let (record, output) = run(settings, Manner::Echo, flags);
+            let (record, output) = run(&plain(settings, Manner::Echo), flags);
             assert_eq!(record["total"]["counts"]["ok"], 40, "{output:?}");
             assert_eq!(record["total"]["status"], json!({ "101": 40 }));
             assert_eq!(record["target"]["protocol"], "http/2");
@@ -127,21 +148,52 @@ fn messages_are_echoed_over_http2() {
 
 #[test]
 fn servers_without_websocket_over_http2_are_explained() {
-    let (_, output) = run(&[], Manner::Echo, &[]);
+    let (_, output) = run(&plain(&[], Manner::Echo), &[]);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{errors}");
     assert!(
         errors.contains("does not offer WebSocket over HTTP/2") && errors.contains("--http 2"),
         "{errors}"
     );
-    let (_, output) = run(&[(ENABLE_CONNECT_PROTOCOL, 1)], Manner::Refuse, &[]);
+    let (_, output) = run(&plain(&[(ENABLE_CONNECT_PROTOCOL, 1)], Manner::Refuse), &[]);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{errors}");
     assert!(errors.contains("answered the WebSocket handshake with status 403"), "{errors}");
-    let (record, output) = run(&[(ENABLE_CONNECT_PROTOCOL, 1)], Manner::Reset, &[]);
+    let (record, output) = run(&plain(&[(ENABLE_CONNECT_PROTOCOL, 1)], Manner::Reset), &[]);
     let counts = &record["total"]["counts"];
     // A run gives up on such a server.
     assert!(counts["io_failed"].as_u64() >= Some(20), "{output:?}");
     assert_eq!(counts["io_failed"], counts["scheduled"]);
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn messages_are_echoed_over_http2_and_tls() {
+    let (record, output) = run(&secure_echo(), &["--pipeline", "4"]);
+    assert_eq!(record["total"]["counts"]["ok"], 40, "{output:?}");
+    assert_eq!(record["target"]["protocol"], "http/2");
+    assert_eq!(record["connections"]["had"], 2);
+    assert_eq!(record["target"]["tls"]["alpn"], "h2", "{}", record["target"]);
+}
+
+#[test]
+fn the_frames_of_both_protocols_are_shown() {
+    for url in [plain(&[(ENABLE_CONNECT_PROTOCOL, 1)], Manner::Echo), secure_echo()] {
+        let (status, text, error) = debug(&url, &["--http", "2", "--body", "hello"]);
+        assert_eq!(status, Some(0), "{text}{error}");
+        let parts = [
+            "* frame < SETTINGS 0x8=1\n",
+            "* frame > HEADERS stream 1, length ",
+            "* frame < HEADERS stream 1, length ",
+            "* frame > DATA stream 1, length 11\n",
+            "* frame < DATA stream 1, length 3\n",
+            "> :method: CONNECT\n> :protocol: websocket\n",
+            "< HTTP/2 200\n",
+            "* frame > TEXT, FIN, mask ",
+            ", length 5: \"hello\"\n* frame < TEXT, FIN, length 5: \"hello\"\n",
+            "* frame > CLOSE, FIN, mask ",
+            "* checks: passed\n",
+        ];
+        has_in_order(&text, &parts);
+    }
 }

@@ -7,6 +7,7 @@
 
 mod audited;
 mod collector;
+mod debug;
 mod experiment;
 mod extended_connect;
 mod faults;

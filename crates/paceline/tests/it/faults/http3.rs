@@ -10,7 +10,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 const FLAGS: &[&str] = &["--expect-body", "ok", "--connect-timeout", "20s", "--http", "3", "--streams", "4"];
 /// H3_INTERNAL_ERROR and H3_REQUEST_REJECTED (RFC 9114 §8.1).
-const INTERNAL_ERROR: u32 = 0x102;
+pub const INTERNAL_ERROR: u32 = 0x102;
 const REQUEST_REJECTED: u32 = 0x10b;
 
 pub const FAULTS: &[Fault] = &[
@@ -225,7 +225,7 @@ pub const FAULTS: &[Fault] = &[
 const FLOOD: usize = 20_000;
 
 /// A server that answers every request well.
-const GOOD: Script = Script {
+pub const GOOD: Script = Script {
     greet: Greeting::Accept,
     control: || {
         let mut bytes = Vec::new();
@@ -235,16 +235,16 @@ const GOOD: Script = Script {
     answer: good,
 };
 
-fn good(_: u64) -> Answer {
+pub fn good(_: u64) -> Answer {
     Answer { bytes: response(200, &[], b"ok"), end: End::Fin }
 }
 
-fn answering(answer: fn(u64) -> Answer) -> SocketAddr {
+pub fn answering(answer: fn(u64) -> Answer) -> SocketAddr {
     serve(Script { answer, ..GOOD })
 }
 
 /// The frames of a response; no DATA if its body is empty.
-fn response(status: u16, fields: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+pub fn response(status: u16, fields: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let (mut section, mut bytes) = (Vec::new(), Vec::new());
     push_prefix(&mut section);
     push_field(&mut section, b":status", status.to_string().as_bytes());

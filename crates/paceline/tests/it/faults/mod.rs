@@ -7,14 +7,14 @@
 mod gone;
 mod grpc;
 mod http2;
-mod http3;
+pub mod http3;
 mod machine;
-mod quic;
-mod secure;
+pub mod quic;
+pub mod secure;
 pub mod servers;
 mod streams;
 mod table;
-mod websocket;
+pub mod websocket;
 
 pub use servers::{closed_port, full_backlog};
 
@@ -38,7 +38,7 @@ const HELD_UP: Duration = Duration::from_millis(100);
 const REQUESTS: u64 = 12;
 
 /// A way in which a server misbehaves, and the expected result.
-struct Fault {
+pub struct Fault {
     /// The server's behaviour, as the table describes it.
     name: &'static str,
     /// The server.

@@ -35,6 +35,8 @@ pub enum Greeting {
     Refuse,
     /// Accepts, and closes when the handshake is done.
     Close,
+    /// Accepts, and answers each request when its stream opens, after STOP_SENDING with this code.
+    StopSending(u32),
 }
 
 /// The bytes of the stream of a response, and what follows them.
@@ -77,7 +79,7 @@ struct Server {
 pub fn serve(script: Script) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
-    let crypto = QuicServerConfig::try_from(secure::http3_config()).unwrap();
+    let crypto = QuicServerConfig::try_from(secure::config_of(b"h3")).unwrap();
     let config = ServerConfig::with_crypto(Arc::new(crypto));
     let endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), Some(Arc::new(config)), true, None);
     let mut server = Server { script, endpoint, socket, peers: HashMap::new(), requests: 0 };
@@ -177,6 +179,12 @@ impl Server {
     /// Reads a stream of the client; the end of a request is answered.
     fn read(&mut self, peer: &mut Peer, id: StreamId) {
         let mut recv = peer.connection.recv_stream(id);
+        if let (Greeting::StopSending(code), Dir::Bi) = (self.script.greet, id.dir()) {
+            if recv.stop(VarInt::from_u32(code)).is_ok() {
+                self.answer(peer, id);
+            }
+            return;
+        }
         let Ok(mut chunks) = recv.read(true) else { return };
         let is_whole = loop {
             match chunks.next(usize::MAX) {
@@ -187,9 +195,13 @@ impl Server {
         };
         let _ = chunks.finalize();
         if is_whole && id.dir() == Dir::Bi {
-            self.requests += 1;
-            peer.answers.push((id, (self.script.answer)(self.requests)));
+            self.answer(peer, id);
         }
+    }
+
+    fn answer(&mut self, peer: &mut Peer, id: StreamId) {
+        self.requests += 1;
+        peer.answers.push((id, (self.script.answer)(self.requests)));
     }
 }
 

@@ -124,10 +124,10 @@ pub fn trusted() -> PathBuf {
     AUTHORITIES[0].file.clone()
 }
 
-/// The TLS of a server of HTTP/3 with a trusted certificate.
-pub fn http3_config() -> ServerConfig {
+/// The TLS of a server with a trusted certificate and this protocol (ALPN).
+pub fn config_of(protocol: &[u8]) -> ServerConfig {
     let mut config = AUTHORITIES[0].config(|_| {}, "127.0.0.1", false);
-    config.alpn_protocols = vec![b"h3".to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     config
 }
 

@@ -187,7 +187,7 @@ pub const FAULTS: &[Fault] = &[
 ];
 
 /// Answers every request for a connection with these bytes, and does nothing more.
-fn refusing(answer: &'static [u8]) -> SocketAddr {
+pub fn refusing(answer: &'static [u8]) -> SocketAddr {
     each(move |mut stream| {
         if read_head(&mut stream).is_some() && stream.write_all(answer).is_ok() {
             while let Ok(1..) = stream.read(&mut [0; 4096]) {}
@@ -212,7 +212,7 @@ fn answering(answer: fn(&mut TcpStream) -> bool) -> SocketAddr {
 }
 
 /// Opens connections and answers every message with these bytes.
-fn always(bytes: &'static [u8]) -> SocketAddr {
+pub fn always(bytes: &'static [u8]) -> SocketAddr {
     each(move |mut stream| {
         let Some(head) = read_head(&mut stream) else { return };
         let _ = stream.write_all(&switched(&head));
