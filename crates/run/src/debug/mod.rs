@@ -57,6 +57,8 @@ pub struct DebugExchange {
     pub websocket: Option<Vec<String>>,
     /// The coding of the body.
     pub coding: ContentCoding,
+    /// Whether the server has not processed the request, which was sent again.
+    pub is_handed_back: bool,
     /// Faults of the response, if any.
     pub faults: Vec<String>,
     /// How long each step took, in order.
@@ -112,7 +114,7 @@ impl Prepared {
             Protocol::Http2 => over_http2(&events),
             Protocol::Http3 => http3::over_http3(&events),
         };
-        let has_all = messages.iter().all(|message| message.complete.is_some());
+        let has_all = messages.iter().all(|message| message.complete.is_some()) || all_answered(&outcome);
         let error = (!has_all || messages.is_empty()).then(|| self.incomplete(&outcome));
         Ok(DebugOutcome { exchanges: self.exchanges(&settings, messages, &outcome), error })
     }
@@ -193,16 +195,19 @@ impl Prepared {
                 && followed < job.follow
                 && !matches!(wrong, Some(BodyFault::NotFollowed(_)));
             let (of_kind, name) = (kind, job.requests.get(kind).map_or("", RequestSpec::shown_name));
-            let faults = if is_followed { Vec::new() } else { faults(of, &message, wrong) };
-            (kind, followed) = match (is_followed, faults.is_empty()) {
-                (true, _) => (kind, followed + 1),
-                (false, true) => (kind + 1, 0),
-                (false, false) => {
+            let is_handed_back = message.complete.is_none() && all_answered(outcome);
+            let is_last = !is_followed && !is_handed_back;
+            let faults = if is_last { faults(of, &message, wrong) } else { Vec::new() };
+            (kind, followed) = match (is_last, faults.is_empty()) {
+                (false, _) => (kind, followed + u16::from(is_followed)),
+                (true, true) => (kind + 1, 0),
+                (true, false) => {
                     (firsts.iter().copied().find(|first| *first > kind).unwrap_or(kinds.len()), 0)
                 }
             };
             let messages = self.calls.as_ref().and_then(|calls| calls.decoded(of_kind, &message.body));
-            exchanges.push(self.shown(name, message, messages, faults, Some(outcome)));
+            let exchange = self.shown(name, message, messages, faults, Some(outcome));
+            exchanges.push(DebugExchange { is_handed_back, ..exchange });
         }
         exchanges
     }
@@ -230,6 +235,7 @@ impl Prepared {
             websocket: message.websocket.map(|frames| frames.lines),
             coding: message.coding,
             body: message.body,
+            is_handed_back: false,
             faults,
         }
     }
@@ -248,6 +254,12 @@ impl Prepared {
         parts.push(checked.to_owned());
         Some(parts.join(", "))
     }
+}
+
+/// Whether every request was answered, so that one without a response was sent again.
+fn all_answered(outcome: &ThreadOutcome) -> bool {
+    let unanswered = [Ending::ConnectFailed, Ending::IoFailed, Ending::TimedOut, Ending::Unsent];
+    unanswered.iter().all(|ending| outcome.total.counts.ended(*ending) == 0)
 }
 
 /// Whether a response is a redirect that its request does not expect.

@@ -54,6 +54,10 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
     for frame in exchange.websocket.iter().flatten() {
         text.push(&terminal!("* frame {}\n", frame));
     }
+    if exchange.is_handed_back {
+        text.push(&TerminalText::literal("* the server did not process the request: it is sent again\n"));
+        return text;
+    }
     if exchange.websocket.is_none() || !exchange.body.is_empty() {
         text.push(&body_with_length(exchange));
     }
