@@ -611,6 +611,18 @@ export type Content = string | {
   parts: (FormPart)[];
 };
 
+/** The time that a cache line takes from the server's first core to the generator's, in nanoseconds. A virtual machine's host may move its cores at any time, and responses over loopback cost more the farther they are apart. */
+export interface CoreDistance {
+  /** Immediately after it; none if it could not be measured. */
+  after_ns?: number;
+  /** Immediately before the load. */
+  before_ns: number;
+  /** The usual distance: the first quartile of those that the round had seen before the trial. */
+  usual_ns: number;
+  /** How long the load was delayed because the distance was not the usual one, in seconds. */
+  waited_s: number;
+}
+
 /** Time of one core over the window, in seconds. */
 export interface CoreTime {
   /** Time that the core was not idle, interrupts included, in seconds. */
@@ -3156,6 +3168,8 @@ export interface Trial {
   block: number;
   /** The result of a capacity search; the run is then that of its last window. */
   capacity?: FoundCapacity;
+  /** How far apart the cores of server and generator were; none if they were on two machines, or shared a core. */
+  core_distance?: CoreDistance;
   /** Time of every core over the window, with interrupts and steal separately. */
   cores: (CoreTime)[];
   /** Results of the database, if the launch had one. */

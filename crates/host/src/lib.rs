@@ -9,6 +9,7 @@
 pub mod cgroup;
 pub mod channel;
 pub mod clock;
+mod core_distance;
 mod cores;
 mod cpu_quota;
 mod fuzz {
@@ -49,6 +50,7 @@ mod tune;
 mod user;
 mod watched;
 
+pub use core_distance::core_distance_ns;
 pub use cores::{CoreTicks, physical_cores, pin_self};
 pub use cpu_quota::CpuQuota;
 pub use fuzz::fuzz_proc_text;

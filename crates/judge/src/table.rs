@@ -591,6 +591,17 @@ verdict_table! {
     } with { severity: Severity }
     => "The hypervisor took CPU time from a core in use. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a dedicated machine.";
 
+    /// The host of the virtual machine moved the server's or the generator's core: just before or after the load a cache
+    /// line took a time from one to the other that differs by more than a factor of 1.4 from the usual one of the round.
+    /// Every response over loopback costs more the farther the cores are apart. A round waits for the usual distance, at
+    /// most half a minute, and repeats such a trial.
+    CoresMoved "cores_moved" Trial [Environment] [Caution] "The host moved the cores in use."
+    {
+        core_distance_ns: f64 = "time of a cache line from the server's core to the generator's, before or after the load",
+        usual_ns: f64 = "the usual time of the round",
+    }
+    => "The host of this virtual machine moved the cores in use: rates and CPU time per request are not comparable with the other rows. Repeat the round on a machine with cores of its own.";
+
     /// A check before the load found that a trait of the server's manifest (pipelining, keep-alive in HTTP/1.0) does
     /// not hold, or holds although the manifest denies it.
     ClaimDoesNotHold "claim_does_not_hold" Trial [Server] [Note] "The server does not match its manifest."

@@ -7,6 +7,7 @@ mod audit;
 mod balancer;
 mod balancer_launch;
 mod case_request;
+mod core_distance;
 mod database;
 mod deployment;
 mod error;
@@ -30,6 +31,7 @@ mod validate;
 mod warm_up;
 
 pub use audit::examine_database;
+pub use core_distance::{CoreDistances, with_after};
 pub use database::{Databases, RunningDatabase};
 pub use error::{CommandFailure, LabError, LaunchError};
 pub use fleet::{Fleet, FleetSettings, LoaderHosts};

@@ -6,6 +6,7 @@ use crate::ValidationResult;
 use crate::audit;
 use crate::balancer::StatisticsReader as _;
 use crate::case_request::{BodyFolder, CaseRequest};
+use crate::core_distance::with_after;
 use crate::database::RunningDatabase;
 use crate::deployment::{Deployment, RolePlace};
 use crate::generator::{Assignment, FollowOptions, LoadGenerator, ObservedRun, follow};
@@ -63,6 +64,7 @@ pub fn begin(place: &TrialContext<'_>, cell: &Cell, id: String, order: u32, star
         memory: None,
         samples: Vec::new(),
         cores: Vec::new(),
+        core_distance: None,
         balancing: None,
         database: None,
         validation: None,
@@ -105,6 +107,7 @@ pub fn measure(
         let job = job(&trial, cell, seed, launch, validated, generator, following)?;
         Ok((before, follow(generator, &job, launch, following)?))
     });
+    trial.core_distance = trial.core_distance.map(|distance| with_after(distance, &trial.pinning));
     trial.memory = memory.zip(launch.memory()).map(|(from, to)| MemoryUse {
         limit_bytes: from.limit_bytes,
         rss_bytes_peak: loaded.as_ref().ok().and_then(|(_, followed)| rss_bytes_peak(followed)),

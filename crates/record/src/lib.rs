@@ -8,6 +8,7 @@ mod accounts;
 mod balancing;
 mod block;
 mod capacity;
+mod core_distance;
 mod database;
 mod error;
 #[doc(hidden)]
@@ -42,6 +43,7 @@ pub use balancing::{
 };
 pub use block::{Block, BlockSum, Bytes, Censored, Counts, EventCounts, Lengths, TimeKind, TimeLoops, Times};
 pub use capacity::{CapacityLoad, FoundCapacity, RateRange, SearchedRate};
+pub use core_distance::CoreDistance;
 pub use database::{
     DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork, StoredRows,
 };

@@ -6,8 +6,8 @@
 
 use crate::server_use::MemoryUse;
 use crate::{
-    Balancing, Blame, ClockOffset, CoreTime, DatabaseUse, Environment, FoundCapacity, Limit, Load,
-    NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
+    Balancing, Blame, ClockOffset, CoreDistance, CoreTime, DatabaseUse, Environment, FoundCapacity, Limit,
+    Load, NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,9 @@ pub struct Trial {
     pub samples: Vec<Sample>,
     /// Time of every core over the window, with interrupts and steal separately.
     pub cores: Vec<CoreTime>,
+    /// How far apart the cores of server and generator were; none if they were on two machines, or shared a core.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub core_distance: Option<CoreDistance>,
     /// Results of the instances and the balancer, if the launch had one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub balancing: Option<Balancing>,
@@ -107,7 +110,13 @@ impl Trial {
     pub fn is_disturbed(&self) -> bool {
         let of_run = self.run.iter().flat_map(|run| &run.verdicts);
         let mut all = of_run.chain(&self.verdicts);
-        all.any(|verdict| (verdict.severity, verdict.blame) == (Severity::Invalid, Blame::Environment))
+        self.are_cores_moved()
+            || all.any(|verdict| (verdict.severity, verdict.blame) == (Severity::Invalid, Blame::Environment))
+    }
+
+    /// Whether its cores were not as far apart as usual, before or after the load.
+    pub fn are_cores_moved(&self) -> bool {
+        self.core_distance.is_some_and(|distance| distance.unusual_ns().is_some())
     }
 
     /// The cores of the server processes under its load: if a launch has several instances, the cores of the first for

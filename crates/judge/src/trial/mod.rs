@@ -54,6 +54,7 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         server_died,
         still_warming,
         stolen_time,
+        cores_moved,
         claim_does_not_hold,
         waiting,
         memory::bound_in_trial,
@@ -229,6 +230,12 @@ fn stolen_time(trial: &Trial) -> Option<TypedVerdict> {
         over_s: worst.over_s,
         severity,
     })
+}
+
+fn cores_moved(trial: &Trial) -> Option<TypedVerdict> {
+    let distance = trial.core_distance?;
+    let core_distance_ns = distance.unusual_ns()?;
+    Some(TypedVerdict::CoresMoved { core_distance_ns, usual_ns: distance.usual_ns })
 }
 
 /// The cores of the server's machine that a process of the trial may run on; none if nothing was pinned. Time stolen

@@ -7,10 +7,10 @@ use super::*;
 use crate::Metric;
 use paceline_record::fixture::{balanced_trial, process, run, trial, usage};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, DatabaseCounts, DatabaseLoad,
-    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault,
-    InstanceCounts, Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse, RateRange, RoleMachine,
-    SearchedRate, Severity, Startup, StoredRows, Usage, Validation, WarmUp,
+    BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, CoreDistance, DatabaseCounts,
+    DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity,
+    InjectedFault, InstanceCounts, Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse, RateRange,
+    RoleMachine, SearchedRate, Severity, Startup, StoredRows, Usage, Validation, WarmUp,
 };
 
 fn names(trial: &Trial) -> Vec<String> {
@@ -107,6 +107,19 @@ fn steal_time_of_an_unused_core_is_ignored() {
     }
     assert_eq!(stolen(4, used), [] as [&str; 0]);
     assert_eq!(stolen(4, Pinning::default()), ["stolen_time"], "where nobody was kept to a core");
+}
+
+#[test]
+fn cores_that_the_host_moved_disturb_a_trial() {
+    let with = |after_ns| {
+        let distance = CoreDistance { usual_ns: 50.0, before_ns: 52.0, after_ns, waited_s: 0.0 };
+        let trial = Trial { core_distance: Some(distance), ..trial() };
+        let names: Vec<String> = trial_verdicts(&trial).into_iter().map(|verdict| verdict.name).collect();
+        (names, trial.is_disturbed())
+    };
+    assert_eq!(with(Some(55.0)), (vec![], false));
+    assert_eq!(with(None), (vec![], false));
+    assert_eq!(with(Some(210.0)), (vec!["cores_moved".to_owned()], true));
 }
 
 #[test]

@@ -7,10 +7,10 @@ use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, un
 use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
-    CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork,
-    Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, KernelCounts, Lengths,
-    Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run,
-    ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation,
+    CoreDistance, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse,
+    DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, KernelCounts,
+    Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine,
+    Run, ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation,
     Verdict,
 };
 use paceline_stats::Histogram;
@@ -405,6 +405,10 @@ fn of_launch(name: VerdictName) -> Option<Scenario> {
             trial.error = Some(Fault { stage: Stage::Load, message: "signal 11".into(), transient: false });
         }),
         VerdictName::StolenTime => trial(|trial| trial.cores = vec![core(1, 9.0, 1.2)]),
+        VerdictName::CoresMoved => trial(|trial| {
+            trial.core_distance =
+                Some(CoreDistance { usual_ns: 50.0, before_ns: 50.0, after_ns: Some(210.0), waited_s: 0.0 });
+        }),
         VerdictName::Waiting => trial(|trial| {
             let mut run = fixture::run(0);
             run.loop_.kind = LoopKind::Closed;

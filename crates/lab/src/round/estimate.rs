@@ -5,7 +5,7 @@
 //! trial is separate: see its load.
 
 use super::attempts::{Pass, RoundAttempts};
-use paceline_catalogue::{COUNTED_GUESS, LaunchWarmUp, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
+use paceline_catalogue::{COUNTED_GUESS, Cell, LaunchWarmUp, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
 use paceline_record::Trial;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -94,6 +94,12 @@ impl RoundEstimate {
             self.lengths_s.insert(cell.load.name.clone(), length_s);
             *self.left_of_kind(cell.load.is_search()) += length_s;
         }
+    }
+
+    /// A cell is to be tried once more on its launch.
+    pub(super) fn repeats(&mut self, cell: &Cell) {
+        self.trials_planned += 1;
+        *self.left_of_kind(cell.load.is_search()) += cell.load.expected_length().as_secs_f64();
     }
 
     pub(super) fn launch_begins(&mut self, launch: &PlannedLaunch) {

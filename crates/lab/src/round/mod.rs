@@ -13,18 +13,24 @@ mod start;
 pub use attempts::{TrialStore, TrialStoreError};
 pub use estimate::RoundEstimate;
 
+use crate::core_distance::CoreDistances;
 use crate::fleet::Fleet;
 use crate::generator::LoadGenerator;
 use crate::{Cores, LabError, Provisioner, Starter, StepOutcome};
 use attempts::{Pass, RoundAttempts};
 use full_rates::FullRates;
-use paceline_catalogue::{Balancer, Database, LaunchWarmUp, Manifest, PlannedLaunch, Workload};
+use paceline_catalogue::{Balancer, CoresWanted, Database, LaunchWarmUp, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
 use paceline_host::private_network::outside;
 use paceline_record::{Environment, Fault, Server, Stage, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a long round observes its cores before the first launch. The host was seen to move them every ten to thirty
+/// seconds.
+const MAX_OBSERVATION: Duration = Duration::from_secs(30);
 
 /// The means to carry out the trials of a sitting.
 pub struct RoundContext<'a> {
@@ -50,6 +56,8 @@ pub struct RoundContext<'a> {
     pub databases: &'a [Arc<Database>],
     /// The other machines of the round.
     pub fleet: Option<&'a Fleet>,
+    /// Whether other rounds may run on this machine meanwhile: then nothing is delayed or repeated because of its cores.
+    pub shares_machine: bool,
     /// The machine as it is now, for runs of generators that do not record it.
     pub environment: &'a Environment,
     /// A folder for files between generator and lab; its contents are not needed afterwards.
@@ -153,6 +161,8 @@ pub fn carry_out(
     let tally = RoundAttempts::from_trials(&kept);
     let estimate = RoundEstimate::new(launches, context.warm_up, &tally);
     let full_rates = FullRates::from_trials(&kept);
+    let may_be_moved = context.environment.virtual_machine && !context.shares_machine;
+    let core_distances = CoreDistances::from_trials(&kept, may_be_moved);
     let servers = BTreeMap::new();
     let mut round = RunningRound {
         context,
@@ -162,10 +172,12 @@ pub fn carry_out(
         tally,
         estimate,
         full_rates,
+        core_distances,
         servers,
         order: 0,
     };
     round.build(launches)?;
+    round.observe_cores()?;
     for launch in round.tally.left(launches, Pass::First) {
         round.launch(launch)?;
     }
@@ -192,6 +204,7 @@ struct RunningRound<'a> {
     tally: RoundAttempts,
     estimate: RoundEstimate,
     full_rates: FullRates,
+    core_distances: CoreDistances,
     servers: BTreeMap<String, BuildResult>,
     order: u32,
 }
@@ -217,6 +230,13 @@ impl RunningRound<'_> {
             self.servers.insert(id, built);
         }
         Ok(())
+    }
+
+    /// Learns how far apart the cores usually are, for a hundredth of the round, if they may be moved.
+    fn observe_cores(&mut self) -> Result<(), LabError> {
+        let length = self.estimate.left().mul_f64(0.01).min(MAX_OBSERVATION);
+        let pinning = self.context.cores.split(CoresWanted::One);
+        self.core_distances.observe(&pinning, length, self.context.starter.interrupt)
     }
 
     fn receipt(&self, server: &Manifest) -> Result<Server, LabError> {

@@ -22,6 +22,12 @@ use paceline_record::{Fault, Pinning, Route, Server, Stage, Trial, Verdict};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a trial may be delayed until its cores are as far apart as usual.
+const MAX_CORE_WAIT: Duration = Duration::from_secs(30);
+/// How often a cell is tried on one launch while the host moves its cores.
+const MAX_ATTEMPTS: u32 = 3;
 
 /// A launch in progress.
 pub(super) struct RoundLaunch<'a> {
@@ -178,29 +184,13 @@ impl RunningRound<'_> {
         }
         wait_until_idle(&mut deployment, usual, MAX_IDLE_WAIT, interrupt)?;
         let options = follow_options(self.context, launch, folder);
-        for (index, cell) in launch.planned.cells.iter().enumerate() {
+        let is_whole = launch.planned.is_whole();
+        let (mut index, mut attempts) = (0, 0);
+        while let Some(cell) = launch.planned.cells.get(index) {
             if deployment.ended().is_some() {
                 return self.died(launch, index, &mut deployment);
             }
-            let route = cell.load.balanced.as_ref().map_or(Route::Direct, |balanced| balanced.route);
-            deployment.take(route);
-            let mut begun = self.begin(launch, cell);
-            if let Err(fault) = self.full_rates.set_rate(&mut begun) {
-                self.keep(&trial::failed(begun, fault, String::new()))?;
-                continue;
-            }
-            // Other rounds announce themselves outside.
-            let since = outside(|| self.context.neighbours.map(Neighbours::look));
-            self.estimate.trial_begins();
-            (self.listener)(RoundEvent::Loading { trial: &begun, estimate: &self.estimate });
-            let generator = self.context.generator;
-            let seed = self.sitting.seed;
-            let validated = answers.by(route);
-            let mut trial =
-                trial::measure(begun, cell, seed, &mut deployment, validated, generator, &options)
-                    .map(|trial| trial::with_environment(trial, self.context.environment))
-                    .map(|trial| self.beside_others(trial, since))
-                    .ok_or(LabError::Interrupted)?;
+            let mut trial = self.trial(launch, cell, &mut deployment, &answers, &options)?;
             let mut is_spoiled = false;
             if cell.case.database.is_some_and(|work| work.rows_updated > 0)
                 && let Some(Err(LaunchError::Fault { fault, .. })) =
@@ -209,13 +199,15 @@ impl RunningRound<'_> {
                 trial.log_tail.push_str(&format!("\n{}", fault.message));
                 is_spoiled = true;
             }
-            let is_last = index + 1 == launch.planned.cells.len();
+            attempts += 1;
+            let is_repeated =
+                trial.are_cores_moved() && trial.error.is_none() && attempts < MAX_ATTEMPTS && !is_whole;
+            let is_last = index + 1 == launch.planned.cells.len() && !is_repeated;
             // Ctrl-C during the wait does not affect the trial before it.
             let idle = match is_last {
                 true => Ok(IdleWait::Idle),
                 false => wait_until_idle(&mut deployment, usual, MAX_IDLE_WAIT, interrupt),
             };
-            let is_whole = launch.planned.is_whole();
             trial.verdicts.extend(idle.as_ref().ok().and_then(|idle| busy_after_load(idle, is_whole)));
             self.keep(&trial)?;
             // Rows that differ from the plan's make a further load invalid.
@@ -223,10 +215,47 @@ impl RunningRound<'_> {
                 let _ = deployment.stop();
                 return Ok(index + 1);
             }
+            match is_repeated {
+                true => self.estimate.repeats(cell),
+                false => (index, attempts) = (index + 1, 0),
+            }
         }
         // The trials are kept even if the stop fails; the next launch will notice a process that cannot be killed.
         let _ = deployment.stop();
         Ok(launch.planned.cells.len())
+    }
+
+    /// One cell on a running launch, not kept yet.
+    fn trial(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        cell: &Cell,
+        deployment: &mut Deployment,
+        answers: &Validations,
+        options: &FollowOptions<'_>,
+    ) -> Result<Trial, LabError> {
+        let route = cell.load.balanced.as_ref().map_or(Route::Direct, |balanced| balanced.route);
+        deployment.take(route);
+        let mut begun = self.begin(launch, cell);
+        if let Err(fault) = self.full_rates.set_rate(&mut begun) {
+            return Ok(trial::failed(begun, fault, String::new()));
+        }
+        self.estimate.trial_begins();
+        (self.listener)(RoundEvent::Loading { trial: &begun, estimate: &self.estimate });
+        // Loaders on other machines send nothing over loopback.
+        begun.core_distance = match launch.reserved {
+            None => {
+                self.core_distances.settle(launch.pinning, MAX_CORE_WAIT, self.context.starter.interrupt)?
+            }
+            Some(_) => None,
+        };
+        // Other rounds announce themselves outside.
+        let since = outside(|| self.context.neighbours.map(Neighbours::look));
+        let (generator, seed) = (self.context.generator, self.sitting.seed);
+        trial::measure(begun, cell, seed, deployment, answers.by(route), generator, options)
+            .map(|trial| trial::with_environment(trial, self.context.environment))
+            .map(|trial| self.beside_others(trial, since))
+            .ok_or(LabError::Interrupted)
     }
 
     fn validated(&self, launch: &RoundLaunch<'_>, deployment: &Deployment) -> Result<Validations, LabError> {

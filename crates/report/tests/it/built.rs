@@ -165,6 +165,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         memory: None,
         samples: Vec::new(),
         cores: Vec::new(),
+        core_distance: None,
         balancing: None,
         database: None,
         validation: None,

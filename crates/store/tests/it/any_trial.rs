@@ -6,14 +6,14 @@
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
-    Bytes, CapacityLoad, Censored, Check, CheckOutcome, ConnectionPlan, Connections, CoreTime, Counts,
-    CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse, DatabaseWork,
-    Distribution, Environment, Expectations, ExpectedValue, FailedCheck, Fault, FaultKind, FoundBy,
-    FoundCapacity, GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported, InjectedFault,
-    InstanceCounts, Interval, JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse,
-    Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole, ProcessUse,
-    RatePart, RateRange, RateShare, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled,
-    SearchedRate, Segment, Served, Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup,
+    Bytes, CapacityLoad, Censored, Check, CheckOutcome, ConnectionPlan, Connections, CoreDistance, CoreTime,
+    Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse,
+    DatabaseWork, Distribution, Environment, Expectations, ExpectedValue, FailedCheck, Fault, FaultKind,
+    FoundBy, FoundCapacity, GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported,
+    InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind,
+    MemoryUse, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole,
+    ProcessUse, RatePart, RateRange, RateShare, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample,
+    Scaled, SearchedRate, Segment, Served, Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup,
     StoredRows, StreamFormat, Target, Think, Throttling, TimeKind, Times, Tls, Tool, Trace, Trial, Tried,
     Usage, Validation, Variant, VariantKind, Verdict, WorkloadProtocol,
 };
@@ -376,6 +376,9 @@ prop_compose! {
                 swapped_bytes: usage.rss_bytes_peak, oom_kills: usage.voluntary_switches,
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
+            core_distance: samples.first().map(|(ns, n)| CoreDistance {
+                usual_ns: *n, before_ns: *n, after_ns: (ns % 2 == 1).then_some(*n), waited_s: *n,
+            }),
             samples: samples.into_iter().map(sample).collect(), balancing, database,
             validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
             machines: Vec::new(),

@@ -225,6 +225,7 @@ fn sit(
         balancers: &opened.balancers,
         databases: &opened.databases,
         fleet: fleet.as_ref(),
+        shares_machine: resume_flags.share_machine,
         environment: &opened.environment,
         scratch: scratch.folder().to_owned(),
         bodies: state.join("bodies"),
