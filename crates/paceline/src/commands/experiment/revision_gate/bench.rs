@@ -11,9 +11,10 @@ use paceline_catalogue::CoresWanted;
 use paceline_experiment::{BlockSide, LoadError, LoadResult, LoadServerUse, RegressionBench, SIDES};
 use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{CoreTicks, CpuQuota, Interrupt};
-use paceline_lab::{CommandLaunch, Cores, LaunchError, RunningServer, Starter};
-use paceline_run::wall_clock;
-use std::cell::Cell;
+use paceline_lab::{CommandLaunch, CoreDistances, Cores, LaunchError, RunningServer, Starter, with_after};
+use paceline_record::Pinning;
+use paceline_run::{environment, wall_clock};
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,11 @@ const WINDOW_WARM_UP: Duration = Duration::from_millis(200);
 const QUIET_SHARE: f64 = 0.25;
 /// The longest wait for a quiet machine between two blocks.
 const QUIET_WAIT: Duration = Duration::from_secs(10);
+/// How long a window may be delayed until the cores are as far apart as usual, and as a share of the budget.
+const MAX_CORE_WAIT: Duration = Duration::from_secs(15);
+const MAX_CORE_WAIT_SHARE: f64 = 0.05;
+/// How often a window is measured while the host moves the cores.
+const MAX_ATTEMPTS: u32 = 3;
 /// After this many repetitions in a row that were disturbed again, the machine counts as always busy.
 const MAX_FUTILE: u32 = 6;
 /// The longest record that is read.
@@ -43,8 +49,9 @@ pub struct Bench<'a> {
     settings: &'a Settings,
     sides: [SideServer; SIDES],
     starter: Starter,
-    cores: Vec<u32>,
-    has_own_cores: bool,
+    pinning: Pinning,
+    /// How far apart the cores were before each window.
+    distances: RefCell<CoreDistances>,
     records: PathBuf,
     interrupt: Interrupt,
     begun: Instant,
@@ -75,8 +82,8 @@ impl<'a> Bench<'a> {
             settings,
             sides,
             starter,
-            cores: pinning.server,
-            has_own_cores: pinning.disjoint,
+            pinning,
+            distances: RefCell::new(CoreDistances::from_trials(&[], environment::read().virtual_machine)),
             records,
             interrupt,
             begun: Instant::now(),
@@ -87,7 +94,7 @@ impl<'a> Bench<'a> {
 
     /// Facts about this machine that the reader must know.
     pub fn notes(&self) -> Vec<String> {
-        let one_core = (!self.has_own_cores).then(|| {
+        let one_core = (!self.pinning.disjoint).then(|| {
             "One core: server and load generator share it, so that rates and times include the generator's work; \
              CPU per request is the server's alone."
                 .to_owned()
@@ -99,7 +106,7 @@ impl<'a> Bench<'a> {
     }
 
     fn cores_allowed(&self) -> usize {
-        Cores::allowed().map_or(self.cores.len(), |cores| cores.numbers().len())
+        Cores::allowed().map_or(self.pinning.server.len(), |cores| cores.numbers().len())
     }
 
     /// The time that a quota stopped the processes of this container during the gate.
@@ -122,7 +129,7 @@ impl<'a> Bench<'a> {
             folder: &server.folder,
             env: &self.settings.env,
             pass_env: &self.settings.pass_env,
-            cores: &self.cores,
+            cores: &self.pinning.server,
             ready: (path, *status),
             start_timeout: self.settings.start_timeout,
         });
@@ -144,7 +151,8 @@ impl<'a> Bench<'a> {
         self.futile.get() >= MAX_FUTILE
     }
 
-    /// One window on one side, repeated once if the generator or the machine was disturbed.
+    /// One window on one side, repeated once if the generator or the machine was disturbed, and up to twice if the host
+    /// moved the cores.
     fn window(
         &self,
         server: &mut RunningServer,
@@ -153,18 +161,42 @@ impl<'a> Bench<'a> {
         lengths: [Duration; 2],
         record: &str,
     ) -> Result<LoadResult, LoadError> {
+        let mut attempt = 1;
+        loop {
+            let (result, is_moved) = self.settled(server, side, load, lengths, record)?;
+            let is_void = result.void_because().is_some();
+            let is_repeated = if is_moved {
+                attempt < MAX_ATTEMPTS
+            } else {
+                is_void && attempt == 1 && !self.is_always_busy()
+            };
+            if !is_repeated {
+                match (is_void, attempt) {
+                    (false, _) => self.futile.set(0),
+                    (true, 1) => {}
+                    (true, _) => self.futile.set(self.futile.get() + 1),
+                }
+                return Ok(result);
+            }
+            attempt += 1;
+        }
+    }
+
+    /// A window that begins with the cores as far apart as usual, and whether the host moved them meanwhile.
+    fn settled(
+        &self,
+        server: &mut RunningServer,
+        side: usize,
+        load: &SettingsLoad,
+        lengths: [Duration; 2],
+        record: &str,
+    ) -> Result<(LoadResult, bool), LoadError> {
+        let limit = MAX_CORE_WAIT.min(self.settings.budget.mul_f64(MAX_CORE_WAIT_SHARE));
+        let settled = self.distances.borrow_mut().settle(&self.pinning, limit, self.interrupt);
+        let before = settled.map_err(|_only_interrupted| LoadError::Interrupted)?;
         let result = self.run(server, side, load, lengths, record)?;
-        if result.void_because().is_none() {
-            self.futile.set(0);
-            return Ok(result);
-        }
-        if self.is_always_busy() {
-            return Ok(result);
-        }
-        let again = self.run(server, side, load, lengths, record)?;
-        let is_futile = again.void_because().is_some();
-        self.futile.set(if is_futile { self.futile.get() + 1 } else { 0 });
-        Ok(again)
+        let is_moved = before.is_some_and(|before| with_after(before, &self.pinning).unusual_ns().is_some());
+        Ok((result, is_moved))
     }
 
     fn run(
@@ -179,7 +211,7 @@ impl<'a> Bench<'a> {
         let url = format!("http://{}{}", server.address, load.path);
         let arguments = arguments(load, &url, [warm_up, window], &path.to_string_lossy());
         let before_s = server.cpu_s();
-        let output = run_beside(arguments, &self.cores)?;
+        let output = run_beside(arguments, &self.pinning.server)?;
         let after_s = server.cpu_s();
         if let Some(ended) = server.ended() {
             let shown = &self.sides[side].shown;
@@ -197,7 +229,7 @@ impl<'a> Bench<'a> {
         result.server = Some(LoadServerUse {
             cpu_s: after_s - before_s,
             over_s: result.load_s,
-            cores: self.cores.len() as u32,
+            cores: self.pinning.server.len() as u32,
             ..LoadServerUse::default()
         });
         Ok(result)
