@@ -34,7 +34,7 @@ pub use folders::{FolderFlags, Folders};
 pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};
 pub use manifest::{
     Container, ContainerRight, CoresWanted, FixedAddress, Form, FrameworkKind, ImageSource, MANIFEST_FILE,
-    Manifest, Setup, Trait, Traits,
+    Manifest, Setup, Trait, Traits, set_profiling_variables,
 };
 pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;

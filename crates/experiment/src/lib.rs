@@ -54,8 +54,8 @@ pub use metric_comparison::{Direction, MetricComparison};
 pub use objective::{Objective, ObjectiveError};
 pub use regression::{
     BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
-    MARGIN_SENTENCE, RegressionBench, RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
-    regression_annotations, regression_html, regression_junit, regression_markdown, regression_text,
+    MARGIN_SENTENCE, RegressionBench, RegressionOutcome, RegressionPlan, RegressionProfile, RegressionReport,
+    SIDES, regression_annotations, regression_html, regression_junit, regression_markdown, regression_text,
     run_regression,
 };
 pub use rounds::{

@@ -210,6 +210,12 @@ pub fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
+/// An error with its causes and its remedy in one line: why a part of a result is missing.
+pub fn failure_text(error: &anyhow::Error) -> String {
+    let hint = error.downcast_ref::<Complaint>().and_then(|complaint| complaint.hint.as_ref());
+    error_text(error.as_ref()) + &hint.map_or_else(String::new, |hint| format!(": {hint}"))
+}
+
 /// Prints a document or lines to standard output, with foreign text escaped. Output closed early by its reader is not
 /// an error: the status is that of the command.
 pub fn print(text: impl Into<Printable>) -> anyhow::Result<()> {

@@ -13,6 +13,7 @@ mod wire;
 
 pub use container::{Container, ContainerRight, ImageSource};
 pub use fixed::FixedAddress;
+pub use profiled::set_profiling_variables;
 pub use traits::{Trait, Traits};
 
 use crate::{Workload, WorkloadCase};

@@ -1,6 +1,7 @@
 //! What the runtime of a language needs at its start, so that a profiler finds names and stacks of the code it compiles.
 
 use super::Manifest;
+use std::collections::BTreeMap;
 
 /// A variable that a launch gets for a profile.
 struct ProfilingVariable {
@@ -39,15 +40,24 @@ impl Manifest {
         let mut profiled = self.clone();
         let is_of = |variable: &&ProfilingVariable| variable.languages.contains(&self.language.as_str());
         for variable in VARIABLES.iter().filter(is_of) {
-            for form in profiled.forms.values_mut() {
-                let value = form.env.entry(variable.name.to_owned()).or_default();
-                if value.is_empty() {
-                    variable.value.clone_into(value);
-                } else if variable.is_list && !value.contains(variable.value) {
-                    *value = format!("{value} {}", variable.value);
-                }
-            }
+            profiled.forms.values_mut().for_each(|form| variable.set(&mut form.env));
         }
         profiled
+    }
+}
+
+/// Sets the variables of all runtimes: for a command whose language is not known. Other programs ignore them.
+pub fn set_profiling_variables(env: &mut BTreeMap<String, String>) {
+    VARIABLES.iter().for_each(|variable| variable.set(env));
+}
+
+impl ProfilingVariable {
+    fn set(&self, env: &mut BTreeMap<String, String>) {
+        let value = env.entry(self.name.to_owned()).or_default();
+        if value.is_empty() {
+            self.value.clone_into(value);
+        } else if self.is_list && !value.contains(self.value) {
+            *value = format!("{value} {}", self.value);
+        }
     }
 }

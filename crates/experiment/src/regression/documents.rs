@@ -106,6 +106,12 @@ pub fn regression_html(report: &RegressionReport) -> HtmlText {
     let shares = report.failures.iter().map(|failures| {
         html!("<p>Failed requests of {}: {}.</p>\n", &failures.load, failed_shares(failures))
     });
+    let picture = report.profile.as_ref().and_then(|profile| profile.difference.clone()).map(|picture| {
+        html!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Differential flame graph\">{}</div>\n",
+            picture
+        )
+    });
     let notes = footnotes(report).into_iter().map(|note| html!("<p>{}</p>\n", note));
     html!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -121,7 +127,7 @@ pub fn regression_html(report: &RegressionReport) -> HtmlText {
         &report.candidate,
         heads,
         rows,
-        shares.chain(notes).collect::<HtmlText>()
+        shares.chain(picture).chain(notes).collect::<HtmlText>()
     )
 }
 

@@ -3,14 +3,17 @@
 //! A block starts the base, the candidate and the base again (the control), and puts every load on each of them in
 //! turn. A metric's loss is the candidate's figure against the mean of both copies of the base; its noise is one copy
 //! against the other. `cells.rs` tests the losses at the looks of a sequential test, `report.rs` has the types; this
-//! file decides when to measure another block. Text is in `text.rs`, documents for CI are in `documents.rs`.
+//! file decides when to measure another block. Text is in `text.rs`, documents for CI are in `documents.rs`;
+//! `profile.rs` has what a profile of both sides adds.
 
 mod cells;
 mod documents;
+mod profile;
 mod report;
 mod text;
 
 pub use documents::{regression_annotations, regression_html, regression_junit, regression_markdown};
+pub use profile::RegressionProfile;
 pub use report::{
     BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
     RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
@@ -192,6 +195,7 @@ impl<'a> Gate<'a> {
             metrics: self.cells.reports(),
             failures: self.failures.clone(),
             notes: self.plan.notes.clone(),
+            profile: None,
         };
         report.reason = text::reason(&report);
         report

@@ -1,5 +1,6 @@
 //! What a gate between two builds measures, and its report.
 
+use super::profile::RegressionProfile;
 use crate::compared_metric::ComparedMetric;
 use crate::load::{LoadResult, Range};
 use schemars::JsonSchema;
@@ -167,6 +168,9 @@ pub struct RegressionReport {
     pub failures: Vec<LoadFailures>,
     /// Facts beside the result.
     pub notes: Vec<String>,
+    /// The profiles of both sides, if they were requested.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub profile: Option<RegressionProfile>,
 }
 
 /// What is proven about one metric.

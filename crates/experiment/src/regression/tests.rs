@@ -234,6 +234,20 @@ fn every_format_has_the_outcome_and_escapes_names() {
     assert!(junit.contains("tests=\"2\" failures=\"1\"") && junit.contains("&lt;b&gt;"), "{junit}");
     let page = regression_html(&report).to_string();
     assert!(page.contains("<tr class=\"worse\">") && !page.contains("<b>|x"), "{page}");
+    assert!(!page.contains("<svg"), "{page}");
+    let grown = paceline_report::FunctionChange {
+        name: "<b>parse".to_owned(),
+        shares: [0.25, 0.5],
+        cpu_ns_per_request: None,
+        change: 0.25,
+    };
+    let difference = Some(paceline_escape::html!("<svg></svg>"));
+    report.profile =
+        Some(RegressionProfile { grown: vec![grown], difference, ..RegressionProfile::default() });
+    let page = regression_html(&report).to_string();
+    assert!(page.contains("<svg></svg>") && page.contains("&lt;b&gt;parse: 25.0 % before"), "{page}");
+    assert!(regression_text(&report).contains("\n  <b>parse: 25.0 % before, 50.0 % after"));
+    report.profile = None;
     let annotation = regression_annotations(&report);
     assert!(annotation.starts_with("::error title=Performance gate failed::rate of load 0"), "{annotation}");
     assert!(annotation.contains("%25") && !annotation.trim_end().contains('\n'), "{annotation}");

@@ -1,5 +1,6 @@
 //! The report of a gate for a terminal: the outcome in one sentence, then a row for each metric.
 
+use super::profile::RegressionProfile;
 use super::report::{CellReport, CellVerdict, JudgeRule, LoadFailures, RegressionOutcome, RegressionReport};
 use crate::compare_text::compared_value;
 use paceline_report::{Align, Grid};
@@ -144,7 +145,8 @@ pub(super) fn disturbed(report: &RegressionReport) -> Option<String> {
 
 /// How it was measured, in lines.
 pub(super) fn footnotes(report: &RegressionReport) -> Vec<String> {
-    let mut notes = report.notes.clone();
+    let mut notes: Vec<String> = report.profile.iter().flat_map(RegressionProfile::lines).collect();
+    notes.extend(report.notes.iter().cloned());
     let judges = match report.judge {
         JudgeRule::All => "*: judged",
         JudgeRule::Quietest => "*: the judge of its load, the metric with the least noise here",

@@ -3,6 +3,8 @@
 
 use crate::reference::PACELINE;
 use serde_json::Value;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -52,14 +54,18 @@ impl TestRepository {
     }
 
     fn gate(&self, arguments: &[&str]) -> Output {
-        Command::new(PACELINE)
+        self.gate_command(arguments).output().unwrap()
+    }
+
+    fn gate_command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PACELINE);
+        command
             .arg("gate")
             .args(arguments)
             .args(["--format", "json"])
             .current_dir(self.root())
-            .env("PACELINE_GATE_CACHE", self.folder.path().join("cache"))
-            .output()
-            .unwrap()
+            .env("PACELINE_GATE_CACHE", self.folder.path().join("cache"));
+        command
     }
 
     /// Checks that git knows only the main worktree, and that nothing was added to it.
@@ -104,6 +110,49 @@ fn one_block_is_undecided_and_leaves_only_builds() {
     assert_eq!(said.matches("): built earlier").count(), 2, "the same content is not built again: {said}");
     let notes = report_notes(&again);
     assert!(notes.contains("this is an A/A run"), "{notes}");
+}
+
+#[test]
+fn profiles_of_both_sides_or_why_there_are_none_are_beside_the_result() {
+    let repository = TestRepository::new("");
+    repository.write("number", "2");
+    let flags = ["--budget", "1ms", "--path", "/hello", "--html", "../gate.html", "--profile=../flames"];
+    let output = repository.gate(&flags);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let (report, flames) = (report(&output), repository.folder.path().join("flames"));
+    let profile = &report["profile"];
+    assert_eq!((profile["load"].as_str(), report["blocks"].as_u64()), (Some("/hello"), Some(1)), "{report}");
+    let page = std::fs::read_to_string(repository.folder.path().join("gate.html")).unwrap();
+    if let Some(failure) = profile["failure"].as_str() {
+        println!("no profile here: {failure}");
+        assert!(page.contains("No profile of /hello: ") && !page.contains("<svg"), "{page}");
+        return;
+    }
+    assert!(page.contains("Profile of /hello: ") && page.contains("<svg"), "{page}");
+    for name in ["base.svg", "candidate.svg", "difference.svg"] {
+        assert!(std::fs::read_to_string(flames.join(name)).unwrap().starts_with("<svg"), "{name}");
+    }
+    assert_eq!(profile["flame_graphs"].as_array().unwrap().len(), 3, "{profile}");
+    assert!(profile["grown"].as_array().unwrap().len() <= 3, "{profile}");
+    repository.assert_clean("M number");
+}
+
+#[test]
+fn a_profiler_without_rights_does_not_change_the_result() {
+    let repository = TestRepository::new("");
+    let programs = repository.folder.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let perf = "#!/bin/sh\ntest \"$1\" = --version && exec echo perf version 0\necho Error: not permitted >&2; exit 255\n";
+    std::fs::write(programs.join("perf"), perf).unwrap();
+    std::fs::set_permissions(programs.join("perf"), Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let flags = ["--budget", "1ms", "--path", "/hello", "--profile"];
+    let output = repository.gate_command(&flags).env("PATH", path).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let report = report(&output);
+    assert_eq!((report["outcome"].as_str(), report["blocks"].as_u64()), (Some("undecided"), Some(1)));
+    let failure = report["profile"]["failure"].as_str().unwrap();
+    assert!(failure.starts_with("base: perf record failed: not permitted: "), "{failure}");
 }
 
 fn report_notes(output: &Output) -> String {

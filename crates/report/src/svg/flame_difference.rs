@@ -6,8 +6,10 @@
 
 use super::canvas::{Anchor, Canvas, MARGIN};
 use super::flame::{HEADING, MIN_WIDTH, ROW, WIDTH};
-use paceline_escape::Printable;
+use paceline_escape::HtmlText;
 use paceline_record::{CodeKind, Profile, ProfiledCall, Run};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Own costs that differ by less than these shares of the whole are drawn in the first three colours.
@@ -17,18 +19,29 @@ const MORE: [&str; 4] = ["#e6e8eb", "#fddbc7", "#f4a582", "#e8684a"];
 /// Colours of unchanged to much cheaper functions.
 const LESS: [&str; 4] = ["#e6e8eb", "#d1e5f0", "#92c5de", "#5b9fd0"];
 
-/// Functions in the list of changes.
-const FUNCTIONS: usize = 8;
-
 /// What a function itself costs in two profiles.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionChange {
     /// Its name.
     pub name: String,
-    /// Its cost in the first and in the second profile, as text with a unit.
-    pub costs: [String; 2],
-    /// The change as a share of the second profile, with its sign.
+    /// Its share of the CPU time in the first and in the second profile, 0 to 1.
+    pub shares: [f64; 2],
+    /// The same as CPU time per request, in nanoseconds; none if a run lacks the CPU time of its server.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cpu_ns_per_request: Option<[f64; 2]>,
+    /// The change of its cost as a share of the second profile, with its sign.
     pub change: f64,
+}
+
+impl FunctionChange {
+    /// `parse: 40.0 % before, 70.0 % after (+30.0 % of all CPU time)`, with CPU time per request if it is known.
+    pub fn sentence(&self) -> String {
+        let costs = self.cpu_ns_per_request.unwrap_or(self.shares);
+        let unit = self.cpu_ns_per_request.map_or(CostUnit::Share, |_| CostUnit::PerRequest);
+        let [before, after] = costs.map(|cost| unit.words(cost));
+        let change = 100.0 * self.change;
+        format!("{}: {before} before, {after} after ({change:+.1} % of all CPU time)", self.name)
+    }
 }
 
 /// Two profiles, call by call.
@@ -46,6 +59,15 @@ enum CostUnit {
     Share,
 }
 
+impl CostUnit {
+    fn words(self, cost: f64) -> String {
+        match self {
+            Self::PerRequest => paceline_stats::time_text(cost),
+            Self::Share => format!("{:.1} %", 100.0 * cost),
+        }
+    }
+}
+
 /// A call with its costs in both profiles, callees included.
 #[derive(Default)]
 struct CallNode {
@@ -53,9 +75,9 @@ struct CallNode {
     callees: BTreeMap<String, CallNode>,
 }
 
-/// Draws the profile of the second run with its differences from the first, and lists the functions that changed most;
-/// none if one of them has no profile.
-pub fn flame_difference(names: [&str; 2], runs: [&Run; 2]) -> Option<(Printable, Vec<FunctionChange>)> {
+/// Draws the profile of the second run with its differences from the first, and lists the functions that changed, the
+/// largest change first; none if one of them has no profile.
+pub fn flame_difference(names: [&str; 2], runs: [&Run; 2]) -> Option<(HtmlText, Vec<FunctionChange>)> {
     let pair = ProfilePair::of_runs(runs)?;
     let mut canvas = Canvas::default();
     let deepest = pair.draw(&mut canvas, None);
@@ -67,7 +89,7 @@ pub fn flame_difference(names: [&str; 2], runs: [&Run; 2]) -> Option<(Printable,
         "h",
         &format!("CPU time of {} compared with {}", names[1], names[0]),
     );
-    let [before, after] = pair.root.costs.map(|cost| pair.words(cost));
+    let [before, after] = pair.root.costs.map(|cost| pair.unit.words(cost));
     let about = match pair.unit {
         CostUnit::PerRequest => format!(
             "{after} per request, before: {before} · width: {} · red: the function itself costs more, blue: less",
@@ -81,7 +103,7 @@ pub fn flame_difference(names: [&str; 2], runs: [&Run; 2]) -> Option<(Printable,
     canvas.text((MARGIN, 46.0), Anchor::Start, "m", &about);
     pair.draw(&mut canvas, Some(bottom));
     let title = format!("Differential flame graph of {} and {}", names[0], names[1]);
-    Some((canvas.finish(WIDTH, bottom + MARGIN, &title).into(), pair.changes()))
+    Some((canvas.finish(WIDTH, bottom + MARGIN, &title), pair.changes()))
 }
 
 impl ProfilePair {
@@ -97,13 +119,6 @@ impl ProfilePair {
             root.add(side, profile, whole / profile.samples.max(1) as f64);
         }
         Some(Self { root, unit })
-    }
-
-    fn words(&self, cost: f64) -> String {
-        match self.unit {
-            CostUnit::PerRequest => paceline_stats::time_text(cost),
-            CostUnit::Share => format!("{:.1} %", 100.0 * cost),
-        }
     }
 
     /// Draws the boxes above this line; without one it only finds the deepest that would be drawn.
@@ -132,10 +147,10 @@ impl ProfilePair {
             let change = (own[1] - own[0]) / whole;
             let about = format!(
                 "{name}: {} (before: {}), itself {} (before: {})",
-                self.words(node.costs[1]),
-                self.words(node.costs[0]),
-                self.words(own[1]),
-                self.words(own[0])
+                self.unit.words(node.costs[1]),
+                self.unit.words(node.costs[0]),
+                self.unit.words(own[1]),
+                self.unit.words(own[0])
             );
             canvas.named_box(at, (width, ROW - 1.0), colour(change), name, &about);
         }
@@ -157,10 +172,10 @@ impl ProfilePair {
         let size = |costs: &[f64; 2]| (costs[1] - costs[0]).abs();
         changes.retain(|(_, costs)| size(costs) >= LEVELS[0] * self.root.costs[1]);
         changes.sort_by(|one, other| size(&other.1).total_cmp(&size(&one.1)));
-        changes.truncate(FUNCTIONS);
         let change = |(name, costs): (&str, [f64; 2])| FunctionChange {
             name: name.to_owned(),
-            costs: costs.map(|cost| self.words(cost)),
+            shares: [0, 1].map(|side| costs[side] / self.root.costs[side]),
+            cpu_ns_per_request: matches!(self.unit, CostUnit::PerRequest).then_some(costs),
             change: (costs[1] - costs[0]) / self.root.costs[1],
         };
         changes.into_iter().map(change).collect()
@@ -228,6 +243,10 @@ mod tests {
         let names: Vec<(&str, f64)> =
             changes.iter().map(|change| (change.name.as_str(), change.change)).collect();
         assert_eq!(names, [("parse", 0.5)], "send costs 6 \u{b5}s in both, though its share fell");
+        assert_eq!(
+            (changes[0].shares, changes[0].cpu_ns_per_request),
+            ([0.4, 0.7], Some([4_000.0, 14_000.0]))
+        );
         let picture = picture.to_string();
         assert!(picture.contains(MORE[3]) && !picture.contains(LESS[1]), "{picture}");
         assert!(picture.contains("parse: 14"), "{picture}");
@@ -239,11 +258,9 @@ mod tests {
         let mut after = run(20_000.0, "app", &[(1, "parse", 70), (1, "send", 30)]);
         after.server = None;
         let (picture, changes) = flame_difference(["old", "new"], [&before, &after]).unwrap();
-        let costs: Vec<(&str, [&str; 2])> = changes
-            .iter()
-            .map(|change| (change.name.as_str(), change.costs.each_ref().map(String::as_str)))
-            .collect();
-        assert_eq!(costs, [("parse", ["40.0 %", "70.0 %"]), ("send", ["60.0 %", "30.0 %"])]);
+        let sentences: Vec<String> = changes.iter().map(FunctionChange::sentence).collect();
+        assert_eq!(sentences[0], "parse: 40.0 % before, 70.0 % after (+30.0 % of all CPU time)");
+        assert_eq!((sentences.len(), changes[1].shares), (2, [0.6, 0.3]));
         assert!(picture.to_string().contains(LESS[3]));
         after.profile = None;
         assert!(flame_difference(["old", "new"], [&before, &after]).is_none());

@@ -98,9 +98,10 @@ pub struct CompareFlags {
     /// Then profile both sides: differential flame graph (difference.svg)
     ///
     /// The second side's functions: red if one costs more CPU per request than on the first, blue if less. A side that is
-    /// a record must have a profile (`paceline run --profile`).
-    #[arg(hide_short_help = true, long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "difference.svg")]
-    profile: Option<PathBuf>,
+    /// a record must have a profile (`paceline run --profile`). With `gate --base`, PATH is a folder, also for the flame
+    /// graph of each side [default: that of --html or of the records].
+    #[arg(hide_short_help = true, long, value_name = "PATH", num_args = 0..=1, require_equals = true)]
+    pub(super) profile: Option<Option<PathBuf>>,
 }
 
 impl CompareFlags {
@@ -120,7 +121,6 @@ impl CompareFlags {
             ("--pairs", self.pairs.is_some()),
             ("--accept-other-machine", self.accept_other_machine),
             ("--slo", self.slo.is_some()),
-            ("--profile", self.profile.is_some()),
         ];
         flags.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
     }
@@ -232,9 +232,10 @@ pub(super) fn compare(
     how: &CompareFlags,
     load: LoadFlags,
 ) -> anyhow::Result<PairedComparison> {
-    how.profile.as_deref().map_or(Ok(()), crate::file::check_writable)?;
+    let picture = how.profile.as_ref().map(|file| file.as_deref().unwrap_or(Path::new("difference.svg")));
+    picture.map_or(Ok(()), crate::file::check_writable)?;
     let comparison = PairedComparison { argv: own_argv(), ..compare_sides(sides, how, load.clone())? };
-    if let Some(picture) = &how.profile {
+    if let Some(picture) = picture {
         let source = |side| match is_file(side) {
             true => ProfileSource::Record(side),
             false => ProfileSource::Target(side),

@@ -66,6 +66,12 @@ impl GateOutput {
         exit::print(render(self.printed())?)
     }
 
+    /// The folder of the page, if one is written.
+    pub fn page_folder(&self) -> Option<&Path> {
+        let folder = self.html.as_deref()?.parent()?;
+        Some(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+    }
+
     fn printed(&self) -> Format {
         let default = if std::io::stdout().is_terminal() { Format::Text } else { Format::Markdown };
         self.format.unwrap_or(default)

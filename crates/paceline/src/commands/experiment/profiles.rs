@@ -9,6 +9,9 @@ use paceline_record::Run;
 use paceline_report::flame_difference;
 use std::path::Path;
 
+/// Functions in the list of changes.
+const FUNCTIONS: usize = 8;
+
 /// Where the profile of a side comes from.
 #[derive(Clone, Copy)]
 pub(super) enum ProfileSource<'a> {
@@ -30,11 +33,7 @@ pub(super) fn draw_difference(
             exit::say(&format!("differential flame graph: {}", picture.display()));
             changes.iter().for_each(|line| exit::say(line));
         }
-        Err(error) => {
-            let hint = error.downcast_ref::<Complaint>().and_then(|complaint| complaint.hint.clone());
-            let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
-            exit::say(&format!("no differential flame graph: {}{hint}", exit::error_text(error.as_ref())));
-        }
+        Err(error) => exit::say(&format!("no differential flame graph: {}", exit::failure_text(&error))),
     }
 }
 
@@ -50,16 +49,8 @@ fn difference(
     let Some((drawn, changes)) = flame_difference(sides.map(ProfileSource::name), [&first, &second]) else {
         return Err(Complaint::environment("a profile is missing").into());
     };
-    crate::file::write_whole(picture, drawn.as_bytes())?;
-    let line = |change: paceline_report::FunctionChange| {
-        let [before, after] = change.costs;
-        format!(
-            "  {}: {before} before, {after} after ({:+.1} % of all CPU time)",
-            change.name,
-            100.0 * change.change
-        )
-    };
-    Ok(changes.into_iter().map(line).collect())
+    crate::file::write_whole(picture, drawn.as_str().as_bytes())?;
+    Ok(changes.iter().take(FUNCTIONS).map(|change| format!("  {}", change.sentence())).collect())
 }
 
 impl<'a> ProfileSource<'a> {
@@ -86,7 +77,11 @@ fn profiled(
             open.load.record(request, &[profile]).map_err(complaint)?.0
         }
     };
-    let side = side.name();
+    with_profile(run, side.name())
+}
+
+/// A record that has a profile.
+pub(super) fn with_profile(run: Run, side: &str) -> anyhow::Result<Run> {
     match (&run.profile, &run.profile_failure) {
         (Some(_), _) => Ok(run),
         (None, Some(failure)) => Err(Complaint::environment(format!("{side}: {failure}")).into()),

@@ -32,6 +32,7 @@ mod write_results;
 pub use flags::Arguments;
 pub use gates::checked_max_errors;
 pub use loaders::loader;
+pub use profile::explain_profiler;
 pub use values::duration;
 pub use write_results::run_page;
 

@@ -52,11 +52,7 @@ pub fn add_profile(run: &mut Run, job: Job, pids: &[u32], stop: &'static StopFla
     });
     match observed {
         Ok(profile) => run.profile = Some(profile),
-        Err(error) => {
-            let hint = error.downcast_ref::<Complaint>().and_then(|complaint| complaint.hint.clone());
-            let hint = hint.map_or_else(String::new, |hint| format!(": {hint}"));
-            run.profile_failure = Some(format!("{}{hint}", crate::exit::error_text(error.as_ref())));
-        }
+        Err(error) => run.profile_failure = Some(crate::exit::failure_text(&error)),
     }
 }
 
@@ -107,7 +103,8 @@ impl Samplers {
 
     fn finish(mut self, run: &Run) -> Observed {
         self.stop();
-        let profile = self.recording.and_then(Recording::finish).map_err(|error| explained(error).into());
+        let profile =
+            self.recording.and_then(Recording::finish).map_err(|error| explain_profiler(error).into());
         let sampler = self.waits.and_then(|waits| waits.thread.join().ok());
         Observed {
             profile: profile.map(|profile| Profile { achieved_per_s: run.rate_per_s.achieved, ..profile }),
@@ -133,7 +130,8 @@ impl WaitThread {
     }
 }
 
-fn explained(error: ProfileError) -> Complaint {
+/// An error of the profiler with its remedy.
+pub fn explain_profiler(error: ProfileError) -> Complaint {
     let complaint = Complaint::environment(crate::exit::error_text(&error));
     error.hint().into_iter().fold(complaint, Complaint::hint)
 }

@@ -7,15 +7,17 @@ use super::settings::{Settings, SettingsLoad};
 use crate::commands::experiment::child::{check, run_beside};
 use crate::exit::Complaint;
 use crate::lab_folders::shepherd_command;
-use paceline_catalogue::CoresWanted;
+use paceline_catalogue::{CoresWanted, set_profiling_variables};
 use paceline_experiment::{BlockSide, LoadError, LoadResult, LoadServerUse, RegressionBench, SIDES};
 use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{CoreTicks, CpuQuota, Interrupt};
 use paceline_lab::{CommandLaunch, CoreDistances, Cores, LaunchError, RunningServer, Starter, with_after};
-use paceline_record::Pinning;
+use paceline_record::{Pinning, Run};
 use paceline_run::{environment, wall_clock};
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Orders of the sides: each side is equally often first, second and last.
@@ -118,7 +120,13 @@ impl<'a> Bench<'a> {
         throttled.into_iter().collect()
     }
 
-    fn start(&self, side: usize, number: usize) -> Result<RunningServer, LoadError> {
+    /// Starts the server of a side with these variables, and with those of the caller that it gets.
+    fn start(
+        &self,
+        side: usize,
+        number: impl fmt::Display,
+        (env, pass_env): (&BTreeMap<String, String>, &[String]),
+    ) -> Result<RunningServer, LoadError> {
         let server = &self.sides[side];
         let (path, status) = &self.settings.ready;
         let name = ["base", "candidate", "control"][side];
@@ -127,8 +135,8 @@ impl<'a> Bench<'a> {
             name,
             command: &self.settings.start,
             folder: &server.folder,
-            env: &self.settings.env,
-            pass_env: &self.settings.pass_env,
+            env,
+            pass_env,
             cores: &self.pinning.server,
             ready: (path, *status),
             start_timeout: self.settings.start_timeout,
@@ -207,12 +215,33 @@ impl<'a> Bench<'a> {
         [warm_up, window]: [Duration; 2],
         record: &str,
     ) -> Result<LoadResult, LoadError> {
+        let before_s = server.cpu_s();
+        let run = self.record(server, side, load, [warm_up, window], record, None)?;
+        let mut result = LoadResult::from_run(&run);
+        result.server = Some(LoadServerUse {
+            cpu_s: server.cpu_s() - before_s,
+            over_s: result.load_s,
+            cores: self.pinning.server.len() as u32,
+            ..LoadServerUse::default()
+        });
+        Ok(result)
+    }
+
+    /// The record of a load, with one more flag.
+    fn record(
+        &self,
+        server: &mut RunningServer,
+        side: usize,
+        load: &SettingsLoad,
+        lengths: [Duration; 2],
+        record: &str,
+        more: Option<String>,
+    ) -> Result<Run, LoadError> {
         let path = self.records.join(format!("{record}.json"));
         let url = format!("http://{}{}", server.address, load.path);
-        let arguments = arguments(load, &url, [warm_up, window], &path.to_string_lossy());
-        let before_s = server.cpu_s();
+        let mut arguments = arguments(load, &url, lengths, &path.to_string_lossy());
+        arguments.extend(more);
         let output = run_beside(arguments, &self.pinning.server)?;
-        let after_s = server.cpu_s();
         if let Some(ended) = server.ended() {
             let shown = &self.sides[side].shown;
             let log: String = server.log_tail().lines().map(|line| format!("\n  | {line}")).collect();
@@ -224,15 +253,35 @@ impl<'a> Bench<'a> {
         let failed = |why: String| LoadError::Failed(format!("cannot read {}: {why}", path.display()));
         let json =
             paceline_files::read_text(&path, MAX_RECORD_BYTES).map_err(|error| failed(error.to_string()))?;
-        let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
-        let mut result = LoadResult::from_run(&run);
-        result.server = Some(LoadServerUse {
-            cpu_s: after_s - before_s,
-            over_s: result.load_s,
-            cores: self.pinning.server.len() as u32,
-            ..LoadServerUse::default()
-        });
-        Ok(result)
+        paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))
+    }
+
+    /// The load of [`profiled`](Self::profiled), by name.
+    pub fn profiled_load(&self) -> &str {
+        self.settings.loads.first().map_or("", |load| &load.name)
+    }
+
+    /// Profiles a side under the first load, in a launch that is no part of the result. Its flame graph is written to
+    /// a file. The record has the profile, or why there is none.
+    pub fn profiled(&self, side: usize, flame_graph: &Path) -> Result<Run, LoadError> {
+        let load = self.settings.loads.first();
+        let load = load.ok_or_else(|| LoadError::Failed("the gate has no load".to_owned()))?;
+        // The variables of the caller are written out, so that those of runtimes can be added to.
+        let passed =
+            self.settings.pass_env.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
+        let mut env: BTreeMap<String, String> = passed.collect();
+        env.extend(self.settings.env.clone());
+        set_profiling_variables(&mut env);
+        let mut server = self.start(side, "profile", (&env, &[]))?;
+        let warm_up = [Duration::ZERO, self.settings.warm_up];
+        let lengths = [WINDOW_WARM_UP, self.settings.window];
+        let flag = format!("--profile={}", flame_graph.display());
+        let run =
+            self.record(&mut server, side, load, warm_up, &format!("profile-{side}-warm-up"), None).and_then(
+                |_| self.record(&mut server, side, load, lengths, &format!("profile-{side}"), Some(flag)),
+            );
+        server.stop().map_err(|error| LoadError::Failed(format!("cannot stop a server: {error}")))?;
+        run
     }
 
     /// All loads on servers that run.
@@ -271,9 +320,10 @@ impl<'a> Bench<'a> {
 impl RegressionBench for Bench<'_> {
     fn block(&mut self, number: usize) -> Result<[BlockSide; SIDES], LoadError> {
         let order = ORDERS[number % ORDERS.len()];
+        let variables = (&self.settings.env, &self.settings.pass_env[..]);
         let mut started: [Option<RunningServer>; SIDES] = [None, None, None];
         for side in order {
-            started[side] = Some(self.start(side, number)?);
+            started[side] = Some(self.start(side, number, variables)?);
         }
         let [Some(base), Some(candidate), Some(control)] = started else {
             return Err(LoadError::Failed("a side was not started".to_owned()));

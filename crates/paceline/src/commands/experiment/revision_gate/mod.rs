@@ -1,9 +1,11 @@
 //! `paceline gate --base REF`: builds two revisions of the repository in the current folder, starts them and compares
 //! them.
 //!
-//! `settings.rs` merges `paceline.toml` with the flags, `bench.rs` measures.
+//! `settings.rs` merges `paceline.toml` with the flags, `bench.rs` measures,
+//! `profile.rs` profiles both sides afterwards.
 
 mod bench;
+mod profile;
 mod settings;
 
 use super::complaint;
@@ -25,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 /// Carries out the gate, writes its files and returns the exit status.
 pub fn run(settings: &Settings, output: &GateOutput) -> anyhow::Result<Status> {
-    let report = measure(settings).or_else(|error| {
+    let report = measure(settings, output).or_else(|error| {
         output.write_error(&error)?;
         Err(error)
     })?;
@@ -46,7 +48,7 @@ impl Settings {
     }
 }
 
-fn measure(settings: &Settings) -> anyhow::Result<RegressionReport> {
+fn measure(settings: &Settings, output: &GateOutput) -> anyhow::Result<RegressionReport> {
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     if let Some(notice) = end_left_overs() {
         exit::say(&notice);
@@ -77,10 +79,15 @@ fn measure(settings: &Settings) -> anyhow::Result<RegressionReport> {
     let records = records_folder(settings, checkouts.folder())?;
     let sides = [(&base, &base_build), (&candidate, &candidate_build), (&base, &base_build)]
         .map(|(revision, build)| SideServer { shown: revision.shown.clone(), folder: build.folder.clone() });
+    let pictures = profile::folder(settings, output, &records)?;
     let mut bench = Bench::new(settings, sides, records, interrupt)?;
     notes.extend(bench.notes());
     let plan = settings.plan([base.shown, candidate.shown], notes);
-    compare(&mut bench, &plan)
+    let mut report = compare(&mut bench, &plan)?;
+    if let Some(folder) = pictures.filter(|_| report.outcome != RegressionOutcome::Interrupted) {
+        report.profile = Some(profile::both_sides(&bench, [&report.base, &report.candidate], &folder));
+    }
+    Ok(report)
 }
 
 fn compare(bench: &mut Bench<'_>, plan: &RegressionPlan) -> anyhow::Result<RegressionReport> {

@@ -100,6 +100,8 @@ pub struct Settings {
     failures_most: f64,
     pub ignore: Vec<glob::Pattern>,
     pub records: Option<PathBuf>,
+    /// Whether both sides are profiled afterwards, and the folder for the flame graphs if one is given.
+    pub profile: Option<Option<PathBuf>>,
     pub undecided: Status,
 }
 
@@ -145,6 +147,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         failures_most: failures_most(&file, &shared)?,
         ignore: patterns(&file)?,
         records: shared.load.records.clone(),
+        profile: shared.how.profile.clone(),
         undecided: shared.undecided,
     })
 }
