@@ -28,9 +28,10 @@ const WINDOW_WARM_UP: Duration = Duration::from_millis(200);
 const QUIET_SHARE: f64 = 0.25;
 /// The longest wait for a quiet machine between two blocks.
 const QUIET_WAIT: Duration = Duration::from_secs(10);
-/// How long a window may be delayed until the cores are as far apart as usual, and as a share of the budget.
+/// How long a window may be delayed until the cores are as far apart as usual.
 const MAX_CORE_WAIT: Duration = Duration::from_secs(15);
-const MAX_CORE_WAIT_SHARE: f64 = 0.05;
+/// The share of the budget that all windows together may be delayed.
+const MAX_CORE_WAITS: f64 = 0.2;
 /// How often a window is measured while the host moves the cores.
 const MAX_ATTEMPTS: u32 = 3;
 /// After this many repetitions in a row that were disturbed again, the machine counts as always busy.
@@ -54,6 +55,8 @@ pub struct Bench<'a> {
     pinning: Pinning,
     /// How far apart the cores were before each window.
     distances: RefCell<CoreDistances>,
+    /// How long windows were delayed for them.
+    core_waits: Cell<Duration>,
     records: PathBuf,
     interrupt: Interrupt,
     begun: Instant,
@@ -86,6 +89,7 @@ impl<'a> Bench<'a> {
             starter,
             pinning,
             distances: RefCell::new(CoreDistances::from_trials(&[], environment::read().virtual_machine)),
+            core_waits: Cell::new(Duration::ZERO),
             records,
             interrupt,
             begun: Instant::now(),
@@ -199,9 +203,12 @@ impl<'a> Bench<'a> {
         lengths: [Duration; 2],
         record: &str,
     ) -> Result<(LoadResult, bool), LoadError> {
-        let limit = MAX_CORE_WAIT.min(self.settings.budget.mul_f64(MAX_CORE_WAIT_SHARE));
+        let left = self.settings.budget.mul_f64(MAX_CORE_WAITS).saturating_sub(self.core_waits.get());
+        let limit = MAX_CORE_WAIT.min(left);
         let settled = self.distances.borrow_mut().settle(&self.pinning, limit, self.interrupt);
         let before = settled.map_err(|_only_interrupted| LoadError::Interrupted)?;
+        let waited_s = before.map_or(0.0, |before| before.waited_s);
+        self.core_waits.set(self.core_waits.get() + Duration::from_secs_f64(waited_s));
         let result = self.run(server, side, load, lengths, record)?;
         let is_moved = before.is_some_and(|before| with_after(before, &self.pinning).unusual_ns().is_some());
         Ok((result, is_moved))
