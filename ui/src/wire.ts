@@ -3168,7 +3168,7 @@ export interface Trial {
   block: number;
   /** The result of a capacity search; the run is then that of its last window. */
   capacity?: FoundCapacity;
-  /** How far apart the cores of server and generator were; none if they were on two machines, or shared a core. */
+  /** How far apart the cores of server and generator were; only for loads of at most 15 s on a virtual machine that is not shared with other rounds, with both on disjoint cores of it. */
   core_distance?: CoreDistance;
   /** Time of every core over the window, with interrupts and steal separately. */
   cores: (CoreTime)[];

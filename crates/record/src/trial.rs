@@ -65,7 +65,8 @@ pub struct Trial {
     pub samples: Vec<Sample>,
     /// Time of every core over the window, with interrupts and steal separately.
     pub cores: Vec<CoreTime>,
-    /// How far apart the cores of server and generator were; none if they were on two machines, or shared a core.
+    /// How far apart the cores of server and generator were; only for loads of at most 15 s on a virtual machine that is
+    /// not shared with other rounds, with both on disjoint cores of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub core_distance: Option<CoreDistance>,
     /// Results of the instances and the balancer, if the launch had one.

@@ -26,6 +26,8 @@ use std::time::Duration;
 
 /// How long a trial may be delayed until its cores are as far apart as usual.
 const MAX_CORE_WAIT: Duration = Duration::from_secs(30);
+/// A longer load, or a search, lasts through several placements of its cores: it is measured over all of them.
+const MAX_PLACED_LOAD: Duration = Duration::from_secs(15);
 /// How often a cell is tried on one launch while the host moves its cores.
 const MAX_ATTEMPTS: u32 = 3;
 
@@ -243,12 +245,10 @@ impl RunningRound<'_> {
         self.estimate.trial_begins();
         (self.listener)(RoundEvent::Loading { trial: &begun, estimate: &self.estimate });
         // Loaders on other machines send nothing over loopback.
-        begun.core_distance = match launch.reserved {
-            None => {
-                self.core_distances.settle(launch.pinning, MAX_CORE_WAIT, self.context.starter.interrupt)?
-            }
-            Some(_) => None,
-        };
+        if launch.reserved.is_none() && cell.load.expected_length() <= MAX_PLACED_LOAD {
+            let interrupt = self.context.starter.interrupt;
+            begun.core_distance = self.core_distances.settle(launch.pinning, MAX_CORE_WAIT, interrupt)?;
+        }
         // Other rounds announce themselves outside.
         let since = outside(|| self.context.neighbours.map(Neighbours::look));
         let (generator, seed) = (self.context.generator, self.sitting.seed);
