@@ -1,8 +1,8 @@
 //! Measures how long a cache line takes from one core to another.
 //!
-//! The method is that of public core distance tools: two pinned threads take turns at writing a line that the
-//! other waits for; a round trip is two transfers. On a virtual machine the result changes when the host moves a virtual
-//! core to other hardware. The lab uses it to measure only while the cores are as far apart as usual.
+//! Two pinned threads take turns at writing a line that the other waits for; a round trip is two transfers. On a virtual
+//! machine the result changes when the host moves a virtual core to other hardware. The lab uses it to measure only while
+//! the cores are as far apart as usual.
 
 use crate::pin_self;
 use std::sync::atomic::{AtomicU32, Ordering};

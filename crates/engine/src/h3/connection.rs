@@ -169,15 +169,12 @@ impl Http3Connection {
         transport: &mut T,
     ) {
         let Some(quic) = &mut self.quic else { return };
-        let mut note = |end| transport.note_stream_end(slot, Direction::Sent, number(id), end);
         let varint = VarInt::from_u64(code.0).unwrap_or_default();
         // A direction that has ended is left as it is.
         if quic.connection.recv_stream(id).stop(varint).is_ok() {
-            note(StreamEnd::StopSending(code.0));
+            transport.note_stream_end(slot, Direction::Sent, number(id), StreamEnd::StopSending(code.0));
         }
-        if quic.connection.send_stream(id).reset(varint).is_ok() {
-            note(StreamEnd::Reset(code.0));
-        }
+        self.stop_sending(slot, id, code, transport);
     }
 
     /// Ends the request on a stream, of which the server does not need the rest.

@@ -1,8 +1,8 @@
 //! Implements WebSocket frames and the handshake of a client (RFC 6455), without any I/O.
 //!
 //! [`FrameReader`] reads what a server sends, piece by piece; [`write_message`] and [`write_control`] write masked frames;
-//! [`Handshake`] checks the answer to an upgrade request; [`AnyFrameHead`] shows frames, also wrong ones. Messages are never copied or kept. Extensions are not
-//! supported: none is offered, so that a server may use none (§9.1).
+//! [`Handshake`] checks the answer to an upgrade request; [`AnyFrameHead`] shows frames, also wrong ones. Messages are
+//! never copied or kept. Extensions are not supported: none is offered, so that a server may use none (§9.1).
 
 mod any_head;
 mod error;

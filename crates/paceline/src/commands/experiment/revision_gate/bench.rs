@@ -47,6 +47,17 @@ pub struct SideServer {
     pub folder: PathBuf,
 }
 
+/// A load on the server of a side.
+#[derive(Clone, Copy)]
+struct SideLoad<'a> {
+    side: usize,
+    load: &'a SettingsLoad,
+    /// Of the warm-up and the window.
+    lengths: [Duration; 2],
+    /// The name of its record.
+    record: &'a str,
+}
+
 /// Measures blocks.
 pub struct Bench<'a> {
     settings: &'a Settings,
@@ -163,19 +174,22 @@ impl<'a> Bench<'a> {
         self.futile.get() >= MAX_FUTILE
     }
 
+    /// The load that warms a server up after its start.
+    fn warm_up<'b>(&self, side: usize, load: &'b SettingsLoad, record: &'b str) -> SideLoad<'b> {
+        SideLoad { side, load, lengths: [Duration::ZERO, self.settings.warm_up], record }
+    }
+
+    /// The load of a window.
+    fn measured<'b>(&self, side: usize, load: &'b SettingsLoad, record: &'b str) -> SideLoad<'b> {
+        SideLoad { side, load, lengths: [WINDOW_WARM_UP, self.settings.window], record }
+    }
+
     /// One window on one side, repeated once if the generator or the machine was disturbed, and up to twice if the host
     /// moved the cores.
-    fn window(
-        &self,
-        server: &mut RunningServer,
-        side: usize,
-        load: &SettingsLoad,
-        lengths: [Duration; 2],
-        record: &str,
-    ) -> Result<LoadResult, LoadError> {
+    fn window(&self, server: &mut RunningServer, load: SideLoad<'_>) -> Result<LoadResult, LoadError> {
         let mut attempt = 1;
         loop {
-            let (result, is_moved) = self.settled(server, side, load, lengths, record)?;
+            let (result, is_moved) = self.settled(server, load)?;
             let is_void = result.void_because().is_some();
             let is_repeated = if is_moved {
                 attempt < MAX_ATTEMPTS
@@ -198,10 +212,7 @@ impl<'a> Bench<'a> {
     fn settled(
         &self,
         server: &mut RunningServer,
-        side: usize,
-        load: &SettingsLoad,
-        lengths: [Duration; 2],
-        record: &str,
+        load: SideLoad<'_>,
     ) -> Result<(LoadResult, bool), LoadError> {
         let left = self.settings.budget.mul_f64(MAX_CORE_WAITS).saturating_sub(self.core_waits.get());
         let limit = MAX_CORE_WAIT.min(left);
@@ -209,21 +220,17 @@ impl<'a> Bench<'a> {
         let before = settled.map_err(|_only_interrupted| LoadError::Interrupted)?;
         let waited_s = before.map_or(0.0, |before| before.waited_s);
         self.core_waits.set(self.core_waits.get() + Duration::from_secs_f64(waited_s));
-        let result = self.run(server, side, load, lengths, record)?;
-        let is_moved = before.is_some_and(|before| with_after(before, &self.pinning).unusual_ns().is_some());
+        let result = self.run(server, load)?;
+        // A wait in vain is not repeated.
+        let is_moved = before
+            .filter(|before| before.unusual_ns().is_none())
+            .is_some_and(|before| with_after(before, &self.pinning).unusual_ns().is_some());
         Ok((result, is_moved))
     }
 
-    fn run(
-        &self,
-        server: &mut RunningServer,
-        side: usize,
-        load: &SettingsLoad,
-        [warm_up, window]: [Duration; 2],
-        record: &str,
-    ) -> Result<LoadResult, LoadError> {
+    fn run(&self, server: &mut RunningServer, load: SideLoad<'_>) -> Result<LoadResult, LoadError> {
         let before_s = server.cpu_s();
-        let run = self.record(server, side, load, [warm_up, window], record, None)?;
+        let run = self.record(server, load, None)?;
         let mut result = LoadResult::from_run(&run);
         result.server = Some(LoadServerUse {
             cpu_s: server.cpu_s() - before_s,
@@ -238,19 +245,16 @@ impl<'a> Bench<'a> {
     fn record(
         &self,
         server: &mut RunningServer,
-        side: usize,
-        load: &SettingsLoad,
-        lengths: [Duration; 2],
-        record: &str,
+        load: SideLoad<'_>,
         more: Option<String>,
     ) -> Result<Run, LoadError> {
-        let path = self.records.join(format!("{record}.json"));
-        let url = format!("http://{}{}", server.address, load.path);
-        let mut arguments = arguments(load, &url, lengths, &path.to_string_lossy());
+        let path = self.records.join(format!("{}.json", load.record));
+        let url = format!("http://{}{}", server.address, load.load.path);
+        let mut arguments = arguments(load.load, &url, load.lengths, &path.to_string_lossy());
         arguments.extend(more);
         let output = run_beside(arguments, &self.pinning.server)?;
         if let Some(ended) = server.ended() {
-            let shown = &self.sides[side].shown;
+            let shown = &self.sides[load.side].shown;
             let log: String = server.log_tail().lines().map(|line| format!("\n  | {line}")).collect();
             return Err(LoadError::Failed(format!(
                 "the server of {shown} ended with {ended} under load{log}"
@@ -280,13 +284,11 @@ impl<'a> Bench<'a> {
         env.extend(self.settings.env.clone());
         set_profiling_variables(&mut env);
         let mut server = self.start(side, "profile", (&env, &[]))?;
-        let warm_up = [Duration::ZERO, self.settings.warm_up];
-        let lengths = [WINDOW_WARM_UP, self.settings.window];
+        let (warm_up, window) = (format!("profile-{side}-warm-up"), format!("profile-{side}"));
         let flag = format!("--profile={}", flame_graph.display());
-        let run =
-            self.record(&mut server, side, load, warm_up, &format!("profile-{side}-warm-up"), None).and_then(
-                |_| self.record(&mut server, side, load, lengths, &format!("profile-{side}"), Some(flag)),
-            );
+        let run = self
+            .record(&mut server, self.warm_up(side, load, &warm_up), None)
+            .and_then(|_| self.record(&mut server, self.measured(side, load, &window), Some(flag)));
         server.stop().map_err(|error| LoadError::Failed(format!("cannot stop a server: {error}")))?;
         run
     }
@@ -305,15 +307,14 @@ impl<'a> Bench<'a> {
         for (index, load) in self.settings.loads.iter().enumerate() {
             for side in order {
                 let record = format!("{number:02}-{index}-{side}-warm-up");
-                self.run(&mut servers[side], side, load, [Duration::ZERO, self.settings.warm_up], &record)?;
+                self.run(&mut servers[side], self.warm_up(side, load, &record))?;
             }
             for side in &mut sides {
                 side.windows.push(Vec::new());
             }
             for (turn, side) in order.into_iter().chain(order.into_iter().rev()).enumerate() {
                 let record = format!("{number:02}-{index}-{side}-{turn}");
-                let lengths = [WINDOW_WARM_UP, self.settings.window];
-                let result = self.window(&mut servers[side], side, load, lengths, &record)?;
+                let result = self.window(&mut servers[side], self.measured(side, load, &record))?;
                 sides[side].windows[index].push(result);
             }
         }
