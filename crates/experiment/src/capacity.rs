@@ -6,7 +6,6 @@
 //! objective over a long time is lower: one long window at the interval's lower end confirms it.
 
 use crate::conditions::Conditions;
-use crate::limit::limit_of;
 use crate::load::{
     LoadError, LoadRequest, LoadResult, LoadRunner, Range, RateUnit, RequestSummary, TimeSummary,
 };
@@ -475,7 +474,7 @@ impl Search {
             confirmations: Vec::new(),
             curve: Vec::new(),
             knee_per_s: None,
-            limit: limit_of(closed),
+            limit: closed.limit.clone().unwrap_or_default(),
             ended_early: self.ended_early,
             windows: self.windows,
         }

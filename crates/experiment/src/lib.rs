@@ -14,7 +14,6 @@ mod conditions;
 mod failures;
 mod gate;
 mod joint;
-mod limit;
 mod load;
 mod metric_comparison;
 mod objective;

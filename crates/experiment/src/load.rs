@@ -4,7 +4,8 @@
 
 use crate::conditions::Conditions;
 use paceline_record::{
-    Blame, GateOutcome, LoopKind, Phase, RequestPart, Run, ServerUse, SessionPart, Severity, Times, Verdict,
+    Blame, GateOutcome, Limit, LoopKind, Phase, RequestPart, Run, ServerUse, SessionPart, Severity, Times,
+    Verdict,
 };
 use paceline_stats::{ConfidenceInterval, Histogram, RunPercentile, is_warm, run_percentile};
 use schemars::JsonSchema;
@@ -131,41 +132,23 @@ pub struct LoadServerUse {
     /// CPU time per request, in nanoseconds, if it was measured over the window alone.
     #[serde(default)]
     pub cpu_ns_per_request: Option<f64>,
-    /// CPU time of its busiest thread, in seconds.
-    pub busiest_thread_s: f64,
-    /// Time that its busiest waiting thread was runnable without a core, in seconds.
-    pub run_delay_s: f64,
     /// Length of the observation, in seconds.
     pub over_s: f64,
     /// Cores that it may run on.
     pub cores: u32,
     /// Resident memory at the end, in bytes.
     pub rss_bytes: u64,
-    /// Its memory limit, in bytes.
-    #[serde(default)]
-    pub memory_limit_bytes: Option<u64>,
-    /// Bytes that the machine swapped in and out over the load.
-    #[serde(default)]
-    pub swapped_bytes: u64,
-    /// Processes that the machine killed over the load because it was out of memory.
-    #[serde(default)]
-    pub oom_kills: u64,
 }
 
 impl LoadServerUse {
     /// The use over the window, as the run measured it.
     pub fn from_use(server: &ServerUse, window_s: f64) -> Self {
-        let busiest = server.busiest_thread_utilization.unwrap_or_default();
-        let delayed = server.most_delayed_thread_share.unwrap_or_default();
         Self {
             cpu_s: server.cpu_s,
             cpu_ns_per_request: Some(server.cpu_ns_per_request).filter(|cpu_ns| *cpu_ns > 0.0),
-            busiest_thread_s: busiest * window_s,
-            run_delay_s: delayed * window_s,
             over_s: window_s,
             cores: server.cores_allowed,
             rss_bytes: server.rss_bytes,
-            ..Self::default()
         }
     }
 }
@@ -213,6 +196,9 @@ pub struct LoadResult {
     pub generator_busy_share: f64,
     /// CPU and memory use of the server.
     pub server: Option<LoadServerUse>,
+    /// What limited it; closed loop.
+    #[serde(skip)]
+    pub limit: Option<Limit>,
     /// Warm-up and window together, in seconds.
     pub load_s: f64,
     /// Valid responses of the whole run, warm-up included; 0 in results of earlier versions.
@@ -270,6 +256,7 @@ impl LoadResult {
             verdicts: run.verdicts.clone(),
             generator_busy_share: busy,
             server,
+            limit: (!is_open).then(|| paceline_judge::run_limit(run)),
             load_s: loaded_ns as f64 * 1e-9,
             ok_in_run: run.intervals.iter().map(|interval| interval.block.counts.ok).sum(),
             conditions: Some(Box::new(Conditions::from_run(run))),

@@ -4,12 +4,11 @@
 //! Everything follows from the records of two runs, of which the first has a profile. The time of a request is divided
 //! into CPU time, which is measured, and the rest, in which the server waited.
 
-use crate::limit::limit_of;
+use crate::TimeSummary;
 use crate::request_time::RequestTime;
 use crate::why_steps::{NextStep, next_steps};
 use crate::why_waits::{WaitCause, wait_causes};
-use crate::{LoadResult, TimeSummary};
-use paceline_judge::{judged_times, unusable_because};
+use paceline_judge::{judged_times, run_limit, unusable_because};
 use paceline_record::{CodeKind, Limit, Profile, Run, Verdict};
 use paceline_stats::{percent_text, ratio};
 use schemars::JsonSchema;
@@ -77,7 +76,7 @@ pub struct RequestCost {
 
 /// Explains what limits a server from a closed loop with a profile and an open loop at half of its rate.
 pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
-    let limit = limit_of(&LoadResult::from_run(closed));
+    let limit = run_limit(closed);
     // An open loop that the server did not keep up with has the times of a queue.
     let half = half.filter(|run| unusable_because(&run.verdicts).is_none());
     let costs = costs(half.unwrap_or(closed), closed, half);

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub(crate) const SHARES_NEED_S: f64 = 0.1;
 /// Below this share of the scheduled requests a load counts as not delivered.
 pub const MIN_ACHIEVED: f64 = 0.99;
+/// A core, a thread, or a process on its cores, is full from this share of its time.
+pub const MIN_FULL: f64 = 0.9;
 
 /// Below this share of time lost to the environment a verdict is not justified: the 99th percentile may be affected above
 /// it.

@@ -8,6 +8,7 @@ mod answers;
 mod facts;
 pub mod gate;
 mod generator;
+mod limit;
 mod load;
 mod loaders;
 mod memory;
@@ -23,9 +24,9 @@ mod usable;
 mod verdict;
 
 pub use answers::MAX_NOT_OK_SHARE;
-pub use facts::{MIN_ACHIEVED, achieved_share, percentiles_of_run};
+pub use facts::{MIN_ACHIEVED, MIN_FULL, achieved_share, percentiles_of_run};
 pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY};
-pub use memory::memory_shortage;
+pub use limit::run_limit;
 pub use metric::{
     Better, Metric, MetricColumn, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times,
     metric_reference,
@@ -34,8 +35,7 @@ pub use overload::fell_short;
 pub use server::server_limit;
 pub use table::{TypedVerdict, VerdictName};
 pub use trial::{
-    FullCore, MIN_DELAYED, MIN_FULL, cores_used, full_cores, limit, process_name, row_verdicts,
-    trial_verdicts, unequal_work,
+    FullCore, full_cores, process_name, row_verdicts, trial_limit, trial_verdicts, unequal_work,
 };
 pub use usable::unusable_because;
 pub use verdict::{Scope, VerdictDoc, verdict_reference};

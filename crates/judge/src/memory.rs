@@ -93,7 +93,7 @@ fn bound_by(memory: &MemoryUse) -> Option<TypedVerdict> {
 }
 
 /// Why memory was the limit of a server, in words; none if it was not.
-pub fn memory_shortage(memory: &MemoryUse) -> Option<String> {
+pub(crate) fn memory_shortage(memory: &MemoryUse) -> Option<String> {
     let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
     let near = memory
         .limit_bytes

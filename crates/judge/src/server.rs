@@ -2,8 +2,8 @@
 //!
 //! Only a server on the generator's machine is observed (`paceline_run`'s `server.rs`).
 
-use crate::TypedVerdict;
 use crate::facts::{duration, is_open, is_throttled, listed, share_of_mean_time};
+use crate::{MIN_FULL, TypedVerdict};
 use paceline_record::{LoopKind, Run, ServerUse};
 use paceline_stats::percent_text;
 
@@ -14,27 +14,26 @@ const MIN_DELAYED_SHARE: f64 = 0.05;
 const MIN_WAIT_SHARE: f64 = 0.1;
 /// A wait below this, in nanoseconds, is the cost of waking a thread.
 const MIN_WAIT_NS: f64 = 10_000.0;
-/// A server or a thread that was on a core for this share of the window had no capacity left.
-const MIN_SERVER_BUSY: f64 = 0.9;
+
 /// The part of an observed server that had no time left: its cores, or one of its threads. In a closed loop this is the
 /// limit that the load looks for; at a fixed rate it is a warning.
 pub fn server_limit(run: &Run) -> Option<&'static str> {
     let server = run.server.as_ref()?;
-    if server.utilization >= MIN_SERVER_BUSY {
+    if server.utilization >= MIN_FULL {
         return Some(if server.cores_allowed == 1 {
             "its core was fully used"
         } else {
             "its cores were fully used"
         });
     }
-    (server.busiest_thread_utilization >= Some(MIN_SERVER_BUSY))
+    (server.busiest_thread_utilization >= Some(MIN_FULL))
         .then_some("one of its threads was nearly always busy")
 }
 
 /// At a fixed rate: the server used all of its cores, or all of one thread.
 pub(crate) fn busy(run: &Run) -> Option<TypedVerdict> {
     let server = run.server.as_ref().filter(|_| is_open(run) && server_limit(run).is_some())?;
-    let is_full = server.utilization >= MIN_SERVER_BUSY;
+    let is_full = server.utilization >= MIN_FULL;
     let advice = match (is_full, server.cores_allowed) {
         (true, 1) => {
             "The server's core was fully used. Give the server more cores, or reduce its CPU time per request."

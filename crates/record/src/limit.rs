@@ -1,12 +1,13 @@
 //! What limited a load: one kind for each trial, with its evidence.
 //!
-//! The judge decides it for a trial, the experiment for a capacity search; reports show it as a column.
+//! The judge decides it for a trial and for a run; a capacity search has that of its closed loop. Reports show it as a
+//! column.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What limited a load, with the evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
     /// The kind of the limit.
     pub kind: LimitKind,

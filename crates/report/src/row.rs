@@ -146,7 +146,7 @@ impl Row {
 /// The limit of most launches. What the others had is added to the evidence.
 fn limit(launches: &[&UsableTrial<'_>]) -> Option<Limit> {
     let judged =
-        |launch: &&UsableTrial<'_>| launch.trial.limit.clone().or_else(|| judge::limit(launch.trial));
+        |launch: &&UsableTrial<'_>| launch.trial.limit.clone().or_else(|| judge::trial_limit(launch.trial));
     let limits: Vec<Limit> = launches.iter().filter_map(judged).collect();
     let mut counts: BTreeMap<LimitKind, usize> = BTreeMap::new();
     limits.iter().for_each(|limit| *counts.entry(limit.kind).or_default() += 1);

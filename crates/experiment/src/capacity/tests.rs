@@ -96,6 +96,7 @@ pub(crate) fn result(offered: Option<f64>, achieved: f64) -> LoadResult {
         verdicts: Vec::new(),
         generator_busy_share: 0.3,
         server: None,
+        limit: None,
         load_s: 6.0,
         ok_in_run: 0,
         conditions: None,

@@ -2,30 +2,27 @@
 //!
 //! The first that applies, from the most to the least certain. A search has the limit that its closed-loop run found.
 
-use super::{MIN_FULL, MIN_OWN, balancer_of, database_bound, host, server_network_bound};
+use super::{MIN_OWN, balancer_of, database_bound, host, server_network_bound};
 use crate::facts::is_open;
-use crate::{
-    MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_ACHIEVED, TypedVerdict, loaders, memory_shortage, overload,
-};
+use crate::limit::{self, LimitResult, MIN_DELAYED, cores_used};
+use crate::{MIN_ACHIEVED, MIN_FULL, TypedVerdict, loaders, overload};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
-use paceline_stats::{counted, percent_text, plural, whole};
+use paceline_stats::{counted, percent_text, whole};
 
 /// A server that used about one of several cores was limited by one thread, where CPU time by thread is not known.
 const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
-/// Time that a server was ready but not running, per second, from which other processes were the limit.
-pub const MIN_DELAYED: f64 = 0.2;
 
 /// What limited the trial; none if it is not usable, or imported.
-pub fn limit(trial: &Trial) -> Option<Limit> {
+pub fn trial_limit(trial: &Trial) -> Option<Limit> {
     let run = trial.usable_run().filter(|_| trial.imported.is_none())?;
     if let Some(found) = &trial.capacity {
         return Some(found.limit.clone());
     }
-    let judges = [
-        errors,
-        memory,
+    let judges: [fn(&Trial, &Run) -> LimitResult; 12] = [
+        |_, run| limit::errors(run),
+        |trial, _| limit::memory(trial.memory.as_ref()),
         offered_rate,
-        generator,
+        |_, run| limit::generator(run),
         network,
         balancer,
         database_full,
@@ -40,21 +37,6 @@ pub fn limit(trial: &Trial) -> Option<Limit> {
     Some(Limit { kind, evidence })
 }
 
-type LimitResult = Option<(LimitKind, String)>;
-
-fn errors(_: &Trial, run: &Run) -> LimitResult {
-    let counts = run.total.counts;
-    // Requests that a growing queue left without a response are not a limit by errors.
-    let is_queue = counts.failed() == 0 && overload::is_saturated(run);
-    let failed = counts.not_ok_share();
-    (failed > MAX_NOT_OK_SHARE && !is_queue)
-        .then(|| (LimitKind::Errors, format!("{} of the requests failed", percent_text(failed))))
-}
-
-fn memory(trial: &Trial, _: &Run) -> LimitResult {
-    Some((LimitKind::Memory, memory_shortage(trial.memory.as_ref()?)?))
-}
-
 /// An open loop whose load was delivered.
 fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
     let offered = run.rate_per_s.offered?;
@@ -63,13 +45,6 @@ fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
     delivered.then(|| {
         let evidence = format!("{}/s achieved of {}/s offered", whole(achieved), whole(offered));
         (LimitKind::OfferedRate, evidence)
-    })
-}
-
-fn generator(_: &Trial, run: &Run) -> LimitResult {
-    let busy = run.generator.utilization;
-    (busy > MAX_GENERATOR_BUSY).then(|| {
-        (LimitKind::Generator, format!("the generator's busiest thread was {} busy", percent_text(busy)))
     })
 }
 
@@ -114,7 +89,7 @@ fn server_cores(trial: &Trial, _: &Run) -> LimitResult {
     let usage = trial.usage.as_ref()?;
     let cores = trial.server_cores().len().max(1) as f64;
     let used = usage.utilization * cores;
-    let evidence = cores_used(used, cores);
+    let evidence = cores_used(used, cores, None);
     if usage.utilization >= MIN_FULL {
         return Some((LimitKind::ServerCpu, evidence));
     }
@@ -156,10 +131,7 @@ fn one_thread(trial: &Trial, run: &Run) -> LimitResult {
         None => ONE_CORE.contains(&used),
     };
     (is_thread || most >= MIN_FULL).then(|| {
-        let mut evidence = cores_used(used, cores);
-        if let Some(busy) = usage.busiest_thread_utilization {
-            evidence += &format!(", its busiest thread was {} busy", percent_text(busy));
-        }
+        let mut evidence = cores_used(used, cores, usage.busiest_thread_utilization);
         if most > 0.0 {
             evidence += &format!(", the busiest core {}", percent_text(most));
         }
@@ -224,11 +196,6 @@ fn pool_use(trial: &Trial) -> Option<String> {
     Some(busy.unwrap_or_default() + &open.unwrap_or_default())
 }
 
-/// The part of its cores that a server used, in words.
-pub fn cores_used(used: f64, cores: f64) -> String {
-    format!("the server used {used:.2} of {cores} {}", plural(cores, "core", "cores"))
-}
-
 /// The busy share of each core of the server, of the time that the hypervisor left it; none if the server ran on
 /// another machine.
 fn busy_shares(trial: &Trial) -> Vec<f64> {
@@ -271,7 +238,7 @@ mod tests {
     }
 
     fn kind(trial: &Trial) -> Option<LimitKind> {
-        limit(trial).map(|limit| limit.kind)
+        trial_limit(trial).map(|limit| limit.kind)
     }
 
     #[test]
@@ -299,7 +266,7 @@ mod tests {
                 run.rate_per_s.offered = run.loop_.offered_per_s;
             }
             trial.run = Some(run);
-            assert_eq!(kind(&trial), Some(expected), "{:?}", limit(&trial));
+            assert_eq!(kind(&trial), Some(expected), "{:?}", trial_limit(&trial));
         }
         assert_eq!(kind(&Trial { run: None, ..closed(0.5) }), None);
     }
@@ -309,7 +276,7 @@ mod tests {
         let mut trial = closed(0.3);
         trial.load.database = Some(DatabaseLoad { database: "postgresql".to_owned(), pool: 8 });
         trial.database = Some(database(Some(process(ProcessRole::Database, 0, 1, 0.4)), Some(8)));
-        let found = limit(&trial).unwrap();
+        let found = trial_limit(&trial).unwrap();
         assert_eq!(found.kind, LimitKind::Waiting);
         let expected = ", the database's 40 %; open connections to the database: 8 of 8";
         assert!(found.evidence.ends_with(expected), "{}", found.evidence);
@@ -333,7 +300,7 @@ mod tests {
         trial.pinning.server = vec![0, 1, 2, 3];
         let mut judged = |busy| {
             trial.usage.iter_mut().for_each(|usage| usage.busiest_thread_utilization = busy);
-            limit(&trial).map(|limit| (limit.kind, limit.evidence))
+            trial_limit(&trial).map(|limit| (limit.kind, limit.evidence))
         };
         assert_eq!(judged(None).map(|(kind, _)| kind), Some(LimitKind::ServerThread), "an older record");
         let (kind, evidence) = judged(Some(0.97)).unwrap();

@@ -5,11 +5,11 @@
 
 mod limit;
 
-pub use limit::{MIN_DELAYED, cores_used, limit};
+pub use limit::trial_limit;
 
 use crate::generator::disturbance;
 use crate::loaders::full;
-use crate::{MAX_GENERATOR_BUSY, TypedVerdict, memory, verdict};
+use crate::{MAX_GENERATOR_BUSY, MIN_FULL, TypedVerdict, memory, verdict};
 use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage,
     Tool, Trial, Verdict,
@@ -17,8 +17,6 @@ use paceline_record::{
 use paceline_stats::{WARM_UP_SECONDS, counted, percent_text};
 use std::collections::BTreeSet;
 
-/// A core, or a process on its cores, is full from this share of its time.
-pub const MIN_FULL: f64 = 0.9;
 /// Below this share of a core's busy time, another process kept it busy.
 const MIN_OWN: f64 = 0.5;
 /// An instance that got this multiple of its even share did not get it by chance: with 1,000 requests or more, drawn at

@@ -1,9 +1,8 @@
 //! One load as a child process: runs `paceline run URL --format json`, then reads and keeps its record.
 //!
-//! If the server's processes run on this machine and leave cores free, the child runs on those. Its record has the
-//! server's CPU time over the window; the result adds what happened to the server's memory during the run.
+//! If the server's processes run on this machine and leave cores free, the child runs on those.
 
-use super::listener::ListeningProcesses;
+use super::listener::server_cores;
 use crate::commands::run::duration;
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, Objective};
 use paceline_host::{Interrupt, system};
@@ -137,8 +136,7 @@ impl ChildLoad {
         let record_name = record.to_string_lossy().into_owned();
         let mut arguments = self.arguments(request, &record_name);
         arguments.extend_from_slice(more);
-        let listener = ListeningProcesses::of_url(&self.url);
-        let output = run_beside(arguments, listener.as_ref().map_or(&[], |listener| &listener.cores))?;
+        let output = run_beside(arguments, &server_cores(&self.url))?;
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
         let json = paceline_files::read_text(&record, MAX_RECORD_BYTES)
@@ -184,18 +182,8 @@ impl ChildLoad {
 
 impl LoadRunner for ChildLoad {
     fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
-        let listener = ListeningProcesses::of_url(&self.url);
-        let before = listener.as_ref().map(ListeningProcesses::memory);
         let (run, record_name) = self.record(request, &[])?;
-        let after = listener.as_ref().map(ListeningProcesses::memory);
-        let mut result = LoadResult::from_run(&run);
-        if let (Some(server), Some(before), Some(after)) = (&mut result.server, before, after) {
-            server.memory_limit_bytes = before.limit_bytes;
-            server.swapped_bytes = after.swapped_bytes.saturating_sub(before.swapped_bytes);
-            server.oom_kills = after.oom_kills.saturating_sub(before.oom_kills);
-        }
-        result.record = Some(record_name);
-        Ok(result)
+        Ok(LoadResult { record: Some(record_name), ..LoadResult::from_run(&run) })
     }
 }
 

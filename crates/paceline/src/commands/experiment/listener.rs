@@ -1,43 +1,32 @@
-//! The processes of this machine that listen on a port: their cores and their memory.
+//! The cores of the processes of this machine that listen on a port.
 //!
 //! Only processes of the same user are found, except by root.
 
-use paceline_host::{MemoryAccount, port, process};
+use paceline_host::{port, process};
 use paceline_http::Url;
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, ToSocketAddrs as _};
 
-/// Processes that listen on one port.
-pub(super) struct ListeningProcesses {
-    processes: BTreeSet<i32>,
-    /// The cores they may run on.
-    pub(super) cores: Vec<u32>,
+/// The cores that the processes which listen behind a URL may run on; none if they are not on this machine's loopback
+/// interface, or not visible.
+pub(super) fn server_cores(url: &str) -> Vec<u32> {
+    let processes = listening_processes(url).unwrap_or_default();
+    let cores: BTreeSet<u32> = processes.iter().flat_map(|pid| allowed_cores(*pid)).collect();
+    cores.into_iter().collect()
 }
 
-impl ListeningProcesses {
-    /// The listener behind a URL, if it is on this machine's loopback interface and visible.
-    pub(super) fn of_url(url: &str) -> Option<Self> {
-        let url = Url::parse(url).ok()?;
-        let mut addresses = (url.host.as_str(), url.port).to_socket_addrs().ok()?;
-        let is_here = addresses.all(|address| match address.ip() {
-            IpAddr::V4(ip) => ip.is_loopback(),
-            IpAddr::V6(ip) => ip.is_loopback(),
-        });
-        if !is_here {
-            return None;
-        }
-        let owners = port::listeners(url.port);
-        let descendants = process::descendants(&owners);
-        let all: BTreeSet<i32> = owners.into_iter().chain(descendants).collect();
-        let cores = all.iter().flat_map(|pid| allowed_cores(*pid)).collect::<BTreeSet<u32>>();
-        (!all.is_empty()).then(|| Self { processes: all, cores: cores.into_iter().collect() })
-    }
-
-    /// Their memory limit, and what happened for lack of memory so far.
-    pub(super) fn memory(&self) -> MemoryAccount {
-        MemoryAccount::from_pid(self.processes.first().copied())
-    }
+/// The processes that listen on the port of a URL, and their descendants.
+fn listening_processes(url: &str) -> Option<BTreeSet<i32>> {
+    let url = Url::parse(url).ok()?;
+    let mut addresses = (url.host.as_str(), url.port).to_socket_addrs().ok()?;
+    let is_here = addresses.all(|address| match address.ip() {
+        IpAddr::V4(ip) => ip.is_loopback(),
+        IpAddr::V6(ip) => ip.is_loopback(),
+    });
+    let owners = if is_here { port::listeners(url.port) } else { return None };
+    let descendants = process::descendants(&owners);
+    Some(owners.into_iter().chain(descendants).collect())
 }
 
 fn allowed_cores(pid: i32) -> Vec<u32> {
@@ -63,11 +52,10 @@ mod tests {
     fn this_process_is_found_by_its_port() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let found = ListeningProcesses::of_url(&url).unwrap();
-        assert!(found.processes.contains(&(std::process::id() as i32)));
-        assert!(!found.cores.is_empty());
+        assert!(listening_processes(&url).unwrap().contains(&(std::process::id() as i32)));
+        assert!(!server_cores(&url).is_empty());
         drop(listener);
-        assert!(ListeningProcesses::of_url(&url).is_none());
+        assert!(server_cores(&url).is_empty());
     }
 
     #[test]
