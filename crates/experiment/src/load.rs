@@ -7,15 +7,17 @@ use paceline_record::{
     Blame, GateOutcome, Limit, LoopKind, Phase, RequestPart, Run, ServerUse, SessionPart, Severity, Times,
     Verdict,
 };
-use paceline_stats::{ConfidenceInterval, Histogram, RunPercentile, is_warm, run_percentile};
+use paceline_stats::{
+    ConfidenceInterval, Histogram, RunPercentile, WARM_UP_SECONDS, is_warm, run_percentile,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The first load of a warm-up: eight full seconds, which the rule needs, and the last, which may be short.
-const WARM_UP_FIRST: Duration = Duration::from_secs(9);
-/// Further loads: four full seconds and the last.
-const WARM_UP_NEXT: Duration = Duration::from_secs(5);
+/// The first load of a warm-up: the full seconds that the rule needs, and the last, which may be short.
+const WARM_UP_FIRST: Duration = Duration::from_secs(2 * WARM_UP_SECONDS as u64 + 1);
+/// Further loads: as many full seconds as the rule compares, and the last.
+const WARM_UP_NEXT: Duration = Duration::from_secs(WARM_UP_SECONDS as u64 + 1);
 
 /// A load to put on a target.
 #[derive(Clone, Copy, Debug, PartialEq)]

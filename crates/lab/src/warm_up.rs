@@ -2,9 +2,9 @@
 //! the same load in bursts, between which a compiler on the server's core has time.
 //!
 //! JIT compilers, caches and pools make a server faster for seconds to minutes after its start; a warm-up of a fixed
-//! length measures some servers cold. `paceline_stats::is_warm` defines the rule. It always uses Paceline's own
-//! generator, even if another one measures, because its rate can be read every second. The result is part of the
-//! record.
+//! length measures some servers cold. `paceline_stats::is_warm` defines the rule, also for experiments, whose warm-ups
+//! are several short runs. It always uses Paceline's own generator, even if another one measures, because its rate can
+//! be read every second. The result is part of the record.
 
 use crate::case_request::{BodyFolder, CaseRequest};
 use crate::deployment::Deployment;
@@ -78,7 +78,7 @@ impl Warmer<'_> {
         };
         Ok(WarmUp {
             warmed_s: begun.elapsed().as_secs_f64(),
-            steady_after_s: steady_after(&rates),
+            steady_after_s: paceline_stats::warm_after(&rates).map(|seconds| seconds as f64),
             limit_s: self.form.limit().as_secs_f64(),
             bursts,
             connections,
@@ -222,12 +222,6 @@ fn mix_of(cases: &[&WorkloadCase], bodies: BodyFolder<'_>) -> Result<String, Str
     cases.iter().map(request).collect()
 }
 
-/// The seconds of load after which the server did not become faster, if it did not at the end either.
-fn steady_after(rates: &[f64]) -> Option<f64> {
-    let first = || (1..=rates.len()).find(|seconds| paceline_stats::is_warm(&rates[..*seconds]));
-    paceline_stats::is_warm(rates).then(first)?.map(|seconds| seconds as f64)
-}
-
 /// Responses per second in each whole second so far. The last line may be incomplete.
 fn rates(rows: &Path) -> Vec<f64> {
     let text = paceline_files::read_text(rows, MAX_ROWS_BYTES).unwrap_or_default();
@@ -257,15 +251,6 @@ mod tests {
         fs::write(&rows, text.join("\n")).unwrap();
         assert_eq!(rates(&rows), [100.0, 80.0]);
         assert!(rates(&folder.path().join("none")).is_empty());
-    }
-
-    #[test]
-    fn the_steady_state_begins_when_the_rate_stops_growing_for_good() {
-        let flat = [vec![50.0; 4], vec![100.0; 9]].concat();
-        // Until then, the eight seconds that are compared contain slow ones.
-        assert_eq!(steady_after(&flat), Some(4.0 + 8.0));
-        assert_eq!(steady_after(&[vec![100.0; 8], vec![200.0; 4]].concat()), None);
-        assert_eq!(steady_after(&[100.0; 7]), None);
     }
 
     #[test]

@@ -41,5 +41,5 @@ pub use sequential::{
 pub use special::{binomial_most, normal_cdf, normal_quantile, t_quantile, t_two_sided};
 pub use spending::{BoundDecision, BoundTest, LookLevels, test_bound};
 pub use spread::{Spread, quantile_of_sorted};
-pub use steady::{Steadiness, WARM_UP_SECONDS, is_warm, mser, steadiness};
+pub use steady::{Steadiness, WARM_UP_SECONDS, is_warm, mser, steadiness, warm_after, warm_up_rates};
 pub use trend::{Growth, Pause, growth, pauses, slope};

@@ -32,10 +32,22 @@ const HALVES_CRITICAL: f64 = 2.0;
 /// Whether a server has warmed up, from its rate in each second of a closed loop so far: the last 4 s are no more than
 /// 5 % faster than the 4 s before. Needs at least 8 s.
 pub fn is_warm(rate_per_second: &[f64]) -> bool {
-    let Some(start) = rate_per_second.len().checked_sub(2 * WARM_UP_SECONDS) else { return false };
-    let (before, last) = rate_per_second[start..].split_at(WARM_UP_SECONDS);
     // A server without responses is not warm.
-    mean(last) > 0.0 && mean(last) <= mean(before) * (1.0 + GAIN_TOLERATED)
+    warm_up_rates(rate_per_second)
+        .is_some_and(|[before, last]| last > 0.0 && last <= before * (1.0 + GAIN_TOLERATED))
+}
+
+/// The mean rates that this rule compares: of the 4 s before the last 4 s, and of those. None of less than 8 s.
+pub fn warm_up_rates(rate_per_second: &[f64]) -> Option<[f64; 2]> {
+    let start = rate_per_second.len().checked_sub(2 * WARM_UP_SECONDS)?;
+    let (before, last) = rate_per_second[start..].split_at(WARM_UP_SECONDS);
+    Some([mean(before), mean(last)])
+}
+
+/// The seconds of load after which a server had warmed up; none if it is not warm at the end.
+pub fn warm_after(rate_per_second: &[f64]) -> Option<usize> {
+    let is_warm_after = |seconds: &usize| is_warm(&rate_per_second[..*seconds]);
+    is_warm(rate_per_second).then(|| (1..=rate_per_second.len()).find(is_warm_after)).flatten()
 }
 
 /// The number of points to drop from the start of a series so that the rest is steadiest: MSER (White, "An effective
@@ -176,6 +188,15 @@ mod tests {
         assert!(!is_warm(&[100.0, 100.0, 100.0, 100.0, 106.0, 106.0, 106.0, 106.0]));
         assert!(is_warm(&[100.0, 100.0, 100.0, 100.0, 50.0, 50.0, 50.0, 50.0]), "a decline is no warm-up");
         assert!(!is_warm(&[0.0; 20]));
+    }
+
+    #[test]
+    fn the_steady_state_begins_when_the_rate_stops_growing_for_good() {
+        let flat = [vec![50.0; 4], vec![100.0; 9]].concat();
+        // Until then, the eight seconds that are compared contain slow ones.
+        assert_eq!(warm_after(&flat), Some(4 + 8));
+        assert_eq!(warm_after(&[vec![100.0; 8], vec![200.0; 4]].concat()), None);
+        assert_eq!(warm_after(&[100.0; 7]), None);
     }
 
     /// Seconds until the rule declares a server warm whose rate at each time is `rate`, and its remaining gain at that

@@ -14,7 +14,7 @@ use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage,
     Tool, Trial, Verdict,
 };
-use paceline_stats::{WARM_UP_SECONDS, counted, percent_text};
+use paceline_stats::{WARM_UP_SECONDS, counted, percent_text, warm_up_rates};
 use std::collections::BTreeSet;
 
 /// Below this share of a core's busy time, another process kept it busy.
@@ -177,20 +177,13 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
     if warm_up.steady_after_s.is_some() {
         return None;
     }
-    let mean = |rates: &[f64]| (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
-    let (earlier, last) =
-        warm_up.rate_per_s.split_at(warm_up.rate_per_s.len().saturating_sub(WARM_UP_SECONDS));
-    let before = &earlier[earlier.len().saturating_sub(WARM_UP_SECONDS)..];
-    let (rate_before_per_s, rate_last_per_s) = (mean(before), mean(last));
-    let is_long = before.len() == WARM_UP_SECONDS;
-    let gain = rate_last_per_s.zip(rate_before_per_s).map(|(last, before)| last / before - 1.0);
-    let gain = gain.filter(|gain| is_long && gain.is_finite());
-    let finding = match gain {
-        Some(gain) => format!(
-            "In the last {WARM_UP_SECONDS} s of the launch's warm-up the rate was {:.0} % above that of the {WARM_UP_SECONDS} s before.",
-            100.0 * gain
+    let rates = warm_up_rates(&warm_up.rate_per_s);
+    let finding = match rates {
+        Some([before, last]) if before > 0.0 => format!(
+            "In the last {WARM_UP_SECONDS} s of the launch's warm-up the rate was {} above that of the {WARM_UP_SECONDS} s before.",
+            percent_text(last / before - 1.0)
         ),
-        None if is_long => format!(
+        Some(_) => format!(
             "It is unknown whether the server was warm: in its launch's warm-up it gave no valid response in the {WARM_UP_SECONDS} s before the last {WARM_UP_SECONDS} s."
         ),
         None => format!(
@@ -202,8 +195,8 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
     Some(TypedVerdict::StillWarming {
         change: None,
         warmed_s: Some(warm_up.warmed_s),
-        rate_before_per_s,
-        rate_last_per_s,
+        rate_before_per_s: rates.map(|[before, _]| before),
+        rate_last_per_s: rates.map(|[_, last]| last),
         finding,
         advice: match warm_up.bursts {
             None => "Allow each launch a longer warm-up: `steady_within` in the plan, or --steady-within.",
