@@ -6,7 +6,7 @@ use crate::capacity::Capacity;
 use crate::load::{Range, RateUnit, RequestSummary, TimeSummary};
 use crate::window_outcome::WindowOutcome;
 use paceline_report::{Align, Grid};
-use paceline_stats::{counted, percent_text, time_text};
+use paceline_stats::{count_text, counted, fine_percent_text, percent_text, time_text};
 use std::fmt::Write as _;
 
 /// The result in lines.
@@ -103,7 +103,9 @@ fn confirmations(text: &mut String, capacity: &Capacity) {
         let offered = rate(confirmation.offered_per_s);
         let failed = match confirmation.scheduled {
             0 => String::new(),
-            scheduled => format!(", {} failed", percent(confirmation.failed as f64 / scheduled as f64)),
+            scheduled => {
+                format!(", {} failed", fine_percent_text(confirmation.failed as f64 / scheduled as f64))
+            }
         };
         line(
             text,
@@ -156,7 +158,7 @@ fn requests(text: &mut String, capacity: &Capacity) {
     let mut lines = vec![[at.as_str(), "count", "failed", "p50", "p99"].map(str::to_owned)];
     lines.extend(rows.into_iter().map(|(kind, part)| {
         let [p50, p99] = median_and_tail(part.time_ns);
-        let failed = percent(part.failed as f64 / part.scheduled.max(1) as f64);
+        let failed = fine_percent_text(part.failed as f64 / part.scheduled.max(1) as f64);
         [format!("{kind} {}", part.name), paceline_stats::whole(part.scheduled as f64), failed, p50, p99]
     }));
     let aligns = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right];
@@ -168,34 +170,18 @@ fn line(text: &mut String, label: &str, value: &str) {
     let _ = writeln!(text, "{label:<12} {value}");
 }
 
-/// A rate with three significant digits or more: `16,230/s`, `42.5 sessions/s`.
+/// A rate with its unit: `16,230/s`, `42.5 sessions/s`.
 pub fn rate(per_s: f64, unit: RateUnit) -> String {
-    let number = if per_s < 100.0 { format!("{per_s:.1}") } else { paceline_stats::whole(per_s) };
+    let number = count_text(per_s);
     match unit {
         RateUnit::Requests => format!("{number}/s"),
         RateUnit::Sessions => format!("{number} sessions/s"),
     }
 }
 
-/// A share as a percentage with two digits or more: `0.031 %`.
-pub(crate) fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    if percent <= 0.0 {
-        return "0 %".to_owned();
-    }
-    let decimals = (1.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize;
-    format!("{percent:.decimals$} %")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn small_shares_are_not_rounded_to_zero() {
-        let shares = [0.0, 0.000_031, 0.0062, 0.0999, 0.898, 1.0].map(percent);
-        assert_eq!(shares, ["0 %", "0.0031 %", "0.62 %", "10.0 %", "90 %", "100 %"]);
-    }
 
     #[test]
     fn rates_have_units() {

@@ -1,7 +1,7 @@
 //! A comparison as text and Markdown (`compare_html.rs` makes the page): the decision first, then every metric. The
 //! second side is described relative to the first.
 
-use crate::capacity_text::{percent, rate};
+use crate::capacity_text::rate;
 use crate::compare::PairedComparison;
 use crate::compared_metric::ComparedMetric;
 use crate::failures::{FailureComparison, FailureDirection, SideFailures};
@@ -10,7 +10,7 @@ use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{MarkdownText, markdown};
 use paceline_judge::Unit;
 use paceline_report::{Align, Grid};
-use paceline_stats::{counted, percent_text, time_text, whole};
+use paceline_stats::{bytes_text, counted, fine_percent_text, percent_text, time_text, whole};
 use std::fmt::Write as _;
 
 /// The decision in one sentence.
@@ -88,7 +88,7 @@ pub fn failure_sentence(comparison: &PairedComparison, first: &str, second: &str
 
 /// The failed share of a side.
 fn share(side: &SideFailures) -> String {
-    side.share.map_or("not recorded".to_owned(), percent)
+    side.share.map_or("not recorded".to_owned(), fine_percent_text)
 }
 
 /// The row of the failed requests: the name, both shares, their difference, the decision.
@@ -96,7 +96,7 @@ pub(crate) fn failure_cells(comparison: &PairedComparison) -> [String; 5] {
     let failures = &comparison.failures;
     let difference = failures.first.share.zip(failures.second.share).map_or("-".to_owned(), |(a, b)| {
         let sign = if b < a { "-" } else { "+" };
-        format!("{sign}{} points", percent((b - a).abs()).trim_end_matches(" %"))
+        format!("{sign}{} points", fine_percent_text((b - a).abs()).trim_end_matches(" %"))
     });
     let decision = match failures.direction {
         _ if !failures.is_usable() => "not usable",
@@ -260,11 +260,11 @@ pub(crate) fn compared_value(metric: ComparedMetric, value: f64) -> String {
     match metric.judged().unit {
         Unit::PerSecond if metric == ComparedMetric::SessionsPerS => rate(value, RateUnit::Sessions),
         Unit::PerSecond => rate(value, RateUnit::Requests),
-        Unit::Bytes => format!("{:.1} MB", value / 1e6),
+        Unit::Bytes => bytes_text(value),
         Unit::Nanoseconds => time_text(judged_value),
         Unit::Microseconds => time_text(judged_value * 1e3),
         Unit::Milliseconds => time_text(judged_value * 1e6),
-        Unit::Share => percent(value),
+        Unit::Share => fine_percent_text(value),
         Unit::Count => whole(value),
     }
 }

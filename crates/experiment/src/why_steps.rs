@@ -7,7 +7,7 @@ use crate::request_time::RequestTime;
 use crate::why_waits::{WaitCause, many_calls, wait_causes};
 use paceline_judge::{MIN_FULL, VerdictName};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
-use paceline_stats::{counted, percent_text};
+use paceline_stats::{counted, percent_text, time_text};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -251,10 +251,10 @@ fn from_collector(closed: &Run) -> Option<NextStep> {
         what: COLLECT_LESS.to_owned(),
         command: None,
         because: format!(
-            "its garbage collector paused it for {:.0} % of the time, {} times, at most {:.1} ms ({})",
-            100.0 * share,
+            "its garbage collector paused it for {} of the time, {} times, at most {} ({})",
+            percent_text(share),
             log.window_pauses,
-            log.window_longest_ns.unwrap_or_default() as f64 / 1e6,
+            time_text(log.window_longest_ns.unwrap_or_default() as f64),
             log.path
         ),
     })
@@ -282,15 +282,14 @@ fn from_threads(closed: &Run, half: Option<&Run>) -> Vec<NextStep> {
 fn from_waiting(url: &str, closed: &Run, half: Option<&Run>) -> Option<NextStep> {
     let half = half?;
     let [full, light] = [closed, half].map(RequestTime::of_run);
-    let milliseconds = |ns: f64| format!("{:.2} ms", ns / 1e6);
     if light.waiting_ns < MIN_WAIT_NS || !light.is_mostly_waiting() {
         return None;
     }
     let because = format!(
         "each request waits {} at half of the rate and {} at the limit, while the server uses {} of CPU for it",
-        milliseconds(light.waiting_ns),
-        milliseconds(full.waiting_ns),
-        milliseconds(light.cpu_ns.unwrap_or_default())
+        time_text(light.waiting_ns),
+        time_text(full.waiting_ns),
+        time_text(light.cpu_ns.unwrap_or_default())
     );
     let pid = closed.server.as_ref().map_or(0, |server| server.pid);
     let trace = format!("strace -f -c -w -p {pid}");

@@ -235,14 +235,3 @@ pub(crate) fn offered_per_s_peak(run: &Run) -> Option<f64> {
     let segments = run.by_segment.as_deref().unwrap_or_default();
     Some(segments.iter().map(|segment| segment.offered_per_s).fold(run.loop_.offered_per_s?, f64::max))
 }
-
-/// A time in words: `2.53 ms`.
-pub(crate) fn duration(ns: f64) -> String {
-    let ms = ns / 1e6;
-    match ms {
-        _ if ms < 1.0 => format!("{:.0} µs", 1e3 * ms),
-        _ if ms < 9.995 => format!("{ms:.2} ms"),
-        _ if ms < 99.95 => format!("{ms:.1} ms"),
-        _ => format!("{ms:.0} ms"),
-    }
-}

@@ -4,11 +4,12 @@
 //! trial: above it a round retries the trial.
 
 use crate::facts::{
-    MIN_DISTURBANCE, achieved_share, duration, is_open, is_pinned, is_throttled, pin, share_of_mean_time,
+    MIN_DISTURBANCE, achieved_share, is_open, is_pinned, is_throttled, pin, share_of_mean_time,
     throttled_share,
 };
 use crate::{MIN_ACHIEVED, TypedVerdict, judged_times};
 use paceline_record::{CoreTime, Run, Severity, Times};
+use paceline_stats::time_text;
 
 /// A generator busier than this share of a core was the bottleneck, or close to it.
 pub const MAX_GENERATOR_BUSY: f64 = 0.9;
@@ -140,7 +141,7 @@ pub(crate) fn lag(run: &Run) -> Option<TypedVerdict> {
         generator_lag_ns_max: effect.lag_ns_max,
         response_time_ns_p99: effect.response_ns_p99,
         severity: if effect.spoils { Severity::Invalid } else { Severity::Caution },
-        lag: duration(effect.lag_ns_p99 as f64),
+        lag: time_text(effect.lag_ns_p99 as f64),
         cause,
         pin: pin(run),
     })
@@ -203,7 +204,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
             if is_pinned(run) || effect.spoils { Severity::Invalid } else { Severity::Caution },
             format!(
                 "Requests were sent late (p99 {}), which response times from {} on contain.",
-                duration(effect.lag_ns_p99 as f64),
+                time_text(effect.lag_ns_p99 as f64),
                 effect.affected_from
             ),
         ),

@@ -5,7 +5,7 @@
 
 use crate::TypedVerdict;
 use paceline_record::{MemoryUse, Phase, Run, Trial};
-use paceline_stats::{counted, growth, slope};
+use paceline_stats::{bytes_text, counted, growth, slope};
 
 /// From this share of its memory limit on, a server has no room left.
 const MIN_OF_LIMIT: f64 = 0.9;
@@ -55,7 +55,7 @@ fn finding(points: &[(f64, f64)], run: &Run) -> Option<TypedVerdict> {
         growth_bytes_per_response: (responses > 0.0).then(|| ((last - first) / responses).round()),
         rss_bytes_first: first as u64,
         rss_bytes_last: last as u64,
-        grown: format!("{:.1} MB", growth.per_s / 1e6),
+        grown: bytes_text(growth.per_s),
         try_s: (10.0 * run.window_s).clamp(60.0, 600.0),
     })
 }
@@ -94,7 +94,7 @@ fn bound_by(memory: &MemoryUse) -> Option<TypedVerdict> {
 
 /// Why memory was the limit of a server, in words; none if it was not.
 pub(crate) fn memory_shortage(memory: &MemoryUse) -> Option<String> {
-    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
+    let amount = |bytes: u64| bytes_text(bytes as f64);
     let near = memory
         .limit_bytes
         .zip(memory.rss_bytes_peak)
@@ -105,10 +105,10 @@ pub(crate) fn memory_shortage(memory: &MemoryUse) -> Option<String> {
             counted(kills, "process", "processes")
         )),
         (0, Some((limit, peak))) => {
-            Some(format!("the server used {} of the {} that it may use", megabytes(peak), megabytes(limit)))
+            Some(format!("the server used {} of the {} that it may use", amount(peak), amount(limit)))
         }
         (0, None) if memory.swapped_bytes >= MemoryUse::MIN_SWAPPED_BYTES => {
-            Some(format!("the machine swapped {}", megabytes(memory.swapped_bytes)))
+            Some(format!("the machine swapped {}", amount(memory.swapped_bytes)))
         }
         (0, None) => None,
     }

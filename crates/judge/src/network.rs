@@ -4,9 +4,9 @@
 //! A verdict is given where a time that they explain was measured, too.
 
 use crate::answers::{SYN_RETRY_NS, listen_overflows, longest_connect_ns};
-use crate::facts::duration;
 use crate::{TypedVerdict, judged_times};
 use paceline_record::Run;
+use paceline_stats::time_text;
 
 /// The shortest retransmission timeout of an open connection on Linux (TCP_RTO_MIN).
 const MIN_RTO_NS: u64 = 200_000_000;
@@ -23,7 +23,7 @@ pub(crate) fn syn_retransmits(run: &Run) -> Option<TypedVerdict> {
     (retransmits > 0 && listen_overflows(run).is_none()).then(|| TypedVerdict::SynRetransmits {
         retransmits,
         connect_time_ns_max: longest,
-        longest: duration(longest as f64),
+        longest: time_text(longest as f64),
     })
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Only a server on the generator's machine is observed (`paceline_run`'s `server.rs`).
 
-use crate::facts::{duration, is_open, is_throttled, listed, share_of_mean_time};
+use crate::facts::{is_open, is_throttled, listed, share_of_mean_time};
 use crate::{MIN_FULL, TypedVerdict};
 use paceline_record::{LoopKind, Run, ServerUse};
-use paceline_stats::percent_text;
+use paceline_stats::{percent_text, time_text};
 
 /// From this share of the window on, waiting of a thread for a core takes a part of a closed loop's rate that is larger
 /// than launches differ; also the smallest use of a core by other processes that is not their background work.
@@ -102,7 +102,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
             share > MIN_WAIT_SHARE && wait_mean_ns > MIN_WAIT_NS,
             format!(
                 "during each request for {} on average, {} of the mean response time.",
-                duration(wait_mean_ns),
+                time_text(wait_mean_ns),
                 percent_text(share)
             ),
         ),

@@ -326,7 +326,7 @@ verdict_table! {
         growth_bytes_per_response: Option<f64> = "growth for each valid response, in bytes",
         rss_bytes_first: u64 = "resident memory when the window began, in bytes",
         rss_bytes_last: u64 = "resident memory when the window ended, in bytes",
-    } with { grown: String = "2.0 MB", try_s: f64 = "100" }
+    } with { grown: String = "2.00 MB", try_s: f64 = "100" }
     => "The server's memory grew by {grown} per second until the end of the window. Measure longer (-d {try_s:.0}s): a heap or a cache that fills levels off, a leak does not. For a leak, look at what each request leaves behind (a heap profile of the server).";
 
     /// The queue of the server's listening socket was full, so that the kernel dropped handshakes, and connecting took a
@@ -346,7 +346,7 @@ verdict_table! {
     {
         retransmits: u64 = "attempts to connect that were repeated during the run",
         connect_time_ns_max: u64 = "longest connect time",
-    } with { longest: String = "1020 ms" }
+    } with { longest: String = "1.02 s" }
     => "The kernel repeated {retransmits} attempts to connect, because no answer came, and connecting took up to {longest}. On the server's machine, `nstat -az TcpExtListenOverflows TcpExtListenDrops` shows whether its listen queue was full (then raise the server's backlog and net.core.somaxconn); otherwise look for a firewall or lost packets on the way.";
 
     /// Segments of the run's TCP connections were lost or late: at least one for a thousand requests was sent again by this

@@ -8,7 +8,6 @@ use paceline_host::UserError;
 use paceline_record::{Blame, Fault, Stage};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The cause that ended an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -264,13 +263,4 @@ impl LabError {
 fn tail_of(tail: &str) -> String {
     let lines: String = tail.lines().map(|line| format!("\n  | {line}")).collect();
     if lines.is_empty() { "\n  it printed nothing".into() } else { lines }
-}
-
-/// A duration for messages: `0.4 s`, `12 s`.
-pub(crate) fn seconds(time: Duration) -> String {
-    if time < Duration::from_secs(10) {
-        format!("{:.1} s", time.as_secs_f64())
-    } else {
-        format!("{} s", time.as_secs())
-    }
 }

@@ -36,7 +36,7 @@ pub use copy_tally::{ClaimCount, CopyTally, copies_text};
 pub use figure::{ErrorBar, Figure, Figures, means_over_rows};
 pub use format::Options;
 pub use format::layout::wrap;
-pub use format::number::{value, whole, with_interval};
+pub use format::number::{value, with_interval};
 pub use format::resolution::resolution;
 pub use grid::{Align, Grid};
 pub use live::LiveView;

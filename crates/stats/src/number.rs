@@ -1,7 +1,9 @@
-//! Numbers as text: with thousands separators (`12,175`), with a noun (`1 request`, `2 requests`), with a unit of time
-//! (`9.87 ms`, `3 min 20 s`); and ratios.
+//! Numbers as text: with thousands separators (`12,175`), with a noun (`1 request`, `2 requests`), as percent, with a
+//! unit of time (`9.87 ms`, `3 min 20 s`) or of memory (`12.6 MB`); and ratios.
 //!
 //! Here, and not in the report, because errors of the engine and the evidence of a limit contain such numbers.
+
+use std::time::Duration;
 
 /// A part by its whole: a rate or a share; 0 of an empty whole, such as the window of a run that ended at once.
 pub fn ratio(part: f64, whole: f64) -> f64 {
@@ -48,7 +50,7 @@ pub fn thousands(number: &str) -> String {
 }
 
 /// A number from 0 to 1,000 with three significant digits.
-pub fn three_digits(value: f64) -> String {
+fn three_digits(value: f64) -> String {
     match value {
         value if value < 9.995 => format!("{value:.2}"),
         value if value < 99.95 => format!("{value:.1}"),
@@ -59,6 +61,43 @@ pub fn three_digits(value: f64) -> String {
 /// A share in whole percent: `12 %`.
 pub fn percent_text(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
+}
+
+/// A share in percent with two significant digits or more: `0.031 %`, `3.4 %`, `12 %`.
+pub fn fine_percent_text(share: f64) -> String {
+    rounded_percent_text(share, 6)
+}
+
+/// The same with at most this many decimals: `0.03 %` with two.
+pub fn rounded_percent_text(share: f64, max_decimals: u8) -> String {
+    let percent = 100.0 * share;
+    if percent <= 0.0 {
+        return "0 %".to_owned();
+    }
+    let decimals = (1.0 - percent.log10().floor()).clamp(0.0, max_decimals.into()) as usize;
+    format!("{percent:.decimals$} %")
+}
+
+/// A count or a rate, with thousands separators; below 100 with a decimal if it has one, below 1 with up to four.
+pub fn count_text(value: f64) -> String {
+    if value > 0.0 && value < 1.0 {
+        return format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    if value < 100.0 && (value - value.round()).abs() > 0.05 {
+        return format!("{value:.1}");
+    }
+    whole(value)
+}
+
+/// An amount of memory, of a file or of a transfer, with three digits: `999 B`, `1.24 kB`, `12.6 MB`.
+pub fn bytes_text(bytes: f64) -> String {
+    let (scaled, unit) = match bytes {
+        bytes if bytes < 999.5 => return format!("{bytes:.0} B"),
+        bytes if bytes < 999.5e3 => (bytes / 1e3, "kB"),
+        bytes if bytes < 999.5e6 => (bytes / 1e6, "MB"),
+        bytes => (bytes / 1e9, "GB"),
+    };
+    format!("{} {unit}", three_digits(scaled))
 }
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point: `9.87 ms`.
@@ -78,6 +117,14 @@ pub fn span_text(seconds: u64) -> String {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// How long a step took, or may take: `0.4 s`, `12 s`, `3 min 20 s`.
+pub fn duration_text(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds < 9.95 => format!("{seconds:.1} s"),
+        seconds => span_text(seconds.round() as u64),
     }
 }
 
@@ -104,6 +151,31 @@ mod tests {
     #[test]
     fn spans_have_two_units() {
         assert_eq!([40, 200, 7_500].map(span_text), ["40 s", "3 min 20 s", "2 h 5 min"]);
+    }
+
+    #[test]
+    fn durations_of_steps_have_tenths_below_ten_seconds() {
+        let texts = [0, 430, 9_940, 9_960, 200_000].map(|ms| duration_text(Duration::from_millis(ms)));
+        assert_eq!(texts, ["0.0 s", "0.4 s", "9.9 s", "10 s", "3 min 20 s"]);
+    }
+
+    #[test]
+    fn small_shares_are_not_rounded_to_zero() {
+        let shares = [0.0, 0.000_031, 0.0062, 0.0999, 0.898, 1.0].map(fine_percent_text);
+        assert_eq!(shares, ["0 %", "0.0031 %", "0.62 %", "10.0 %", "90 %", "100 %"]);
+        assert_eq!([0.000_31, 0.0062].map(|share| rounded_percent_text(share, 2)), ["0.03 %", "0.62 %"]);
+    }
+
+    #[test]
+    fn amounts_of_memory_have_three_digits_and_a_unit() {
+        let texts = [0.0, 999.0, 999.6, 12_600_000.0, 999.6e6, 1.24e9].map(bytes_text);
+        assert_eq!(texts, ["0 B", "999 B", "1.00 kB", "12.6 MB", "1.00 GB", "1.24 GB"]);
+    }
+
+    #[test]
+    fn rates_below_a_hundred_have_decimals() {
+        let texts = [0.0, 0.031, 0.5, 42.5, 42.02, 100.4, 16_230.0].map(count_text);
+        assert_eq!(texts, ["0", "0.031", "0.5", "42.5", "42", "100", "16,230"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::facts::is_open;
 use crate::limit::{self, LimitResult, MIN_DELAYED, cores_used};
 use crate::{MIN_ACHIEVED, MIN_FULL, TypedVerdict, loaders, overload};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
-use paceline_stats::{counted, percent_text, whole};
+use paceline_stats::{bytes_text, count_text, counted, percent_text};
 
 /// A server that used about one of several cores was limited by one thread, where CPU time by thread is not known.
 const ONE_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
@@ -43,7 +43,7 @@ fn offered_rate(_: &Trial, run: &Run) -> LimitResult {
     let delivered = is_open(run) && !overload::fell_short(run, MIN_ACHIEVED) && !overload::is_saturated(run);
     let achieved = run.rate_per_s.achieved;
     delivered.then(|| {
-        let evidence = format!("{}/s achieved of {}/s offered", whole(achieved), whole(offered));
+        let evidence = format!("{}/s achieved of {}/s offered", count_text(achieved), count_text(offered));
         (LimitKind::OfferedRate, evidence)
     })
 }
@@ -56,7 +56,7 @@ fn network(trial: &Trial, run: &Run) -> LimitResult {
     else {
         return None;
     };
-    let [carried, speed] = [bytes_per_s, speed_bytes_per_s].map(|bytes| format!("{:.1} MB/s", bytes / 1e6));
+    let [carried, speed] = [bytes_per_s, speed_bytes_per_s].map(|bytes| bytes_text(bytes) + "/s");
     Some((
         LimitKind::Network,
         format!("interface {interface} of {host} carried {carried}; its maximum is {speed}"),

@@ -11,6 +11,7 @@ use crate::validate;
 use paceline_catalogue::WorkloadCase;
 use paceline_host::system;
 use paceline_record::{Stage, Startup, WorkloadProtocol};
+use paceline_stats::duration_text;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -63,8 +64,8 @@ impl StartingServer<'_> {
         let mut heard = false;
         loop {
             if let Some(ended) = self.processes.shepherd.ended() {
-                let after = seconds(self.since_start_ns());
-                let message = format!("the process ended with {ended} after {after} s, before it was ready");
+                let after = duration_text(Duration::from_nanos(self.since_start_ns()));
+                let message = format!("the process ended with {ended} after {after}, before it was ready");
                 return Err(LaunchError::fault(Stage::Start, message, ended.is_unseen()));
             }
             match deadline.check() {
@@ -180,8 +181,4 @@ fn not_started(trouble: ProbeError) -> NotReady {
 struct NotReady {
     stage: Stage,
     why: String,
-}
-
-fn seconds(ns: u64) -> String {
-    format!("{:.1}", ns as f64 * 1e-9)
 }

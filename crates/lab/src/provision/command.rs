@@ -5,10 +5,10 @@
 //! and version commands, and apt-get. `launch` starts a server's run command, which does not end. Failures are not
 //! retried.
 
-use crate::error::seconds;
 use crate::{CommandFailure, LabError};
 use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder, TrackingMethod};
 use paceline_host::{InheritedVariables, Interrupt, User};
+use paceline_stats::duration_text;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ pub(crate) fn run(
         }
         WaitEnd::ByItself(ended) => Err(failure(step, format!("ended with {ended}"))),
         WaitEnd::Late => {
-            Err(failure(step, format!("did not finish within {} and was killed", seconds(step.limit))))
+            Err(failure(step, format!("did not finish within {} and was killed", duration_text(step.limit))))
         }
         WaitEnd::Interrupted => Err(LabError::Interrupted),
     }

@@ -8,6 +8,7 @@ use super::difference;
 use crate::probe::{Answer, CloseResult, ProbeError};
 use paceline_catalogue::WorkloadCase;
 use paceline_record::{Check, CheckOutcome};
+use paceline_stats::duration_text;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to close after an answer with `Connection: close`.
@@ -54,7 +55,7 @@ fn seen(
     let again: Result<Answer, ProbeError> = connection.ask(question(case));
     let wrong = split_interrupt(again)?
         .map_or_else(|trouble| Some(trouble.to_string()), |answer| difference(&case.expect, &answer));
-    let kept = format!("kept open for {}", seconds(limit));
+    let kept = format!("kept open for {}", duration_text(limit));
     Ok(match wrong {
         None => (CheckOutcome::Pass, kept),
         Some(wrong) => (CheckOutcome::Fail, format!("{kept}, but the next request failed: {wrong}")),
@@ -68,7 +69,7 @@ fn after_the_last(rest: &CloseResult) -> (CheckOutcome, String) {
             CheckOutcome::Warn,
             format!(
                 "the server sent `Connection: close`, but had not closed the connection after {}",
-                seconds(LAST_LIMIT)
+                duration_text(LAST_LIMIT)
             ),
         ),
     }
@@ -77,7 +78,7 @@ fn after_the_last(rest: &CloseResult) -> (CheckOutcome, String) {
 fn after_silence(rest: &CloseResult) -> (CheckOutcome, String) {
     let said = String::from_utf8_lossy(&rest.bytes[..rest.bytes.len().min(40)]).into_owned();
     let is_timeout = said.strip_prefix("HTTP/1.").is_some_and(|rest| rest.get(2..5) == Some("408"));
-    let after = rest.closed_after.map_or_else(String::new, |time| format!(" after {}", seconds(time)));
+    let after = rest.closed_after.map_or_else(String::new, |time| format!(" after {}", duration_text(time)));
     match (rest.bytes.is_empty(), is_timeout) {
         (true, _) => (CheckOutcome::Pass, format!("closed{after}")),
         (false, true) => (CheckOutcome::Pass, format!("status 408{after}")),
@@ -86,10 +87,6 @@ fn after_silence(rest: &CloseResult) -> (CheckOutcome, String) {
             (CheckOutcome::Fail, detail)
         }
     }
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use paceline_escape::{MarkdownText, TerminalText, markdown, terminal};
 use paceline_record::slim::OmittedPart;
 use paceline_record::{KnownFolders, Round, Trial};
 use paceline_report::Report;
-use paceline_stats::counted;
+use paceline_stats::{bytes_text, counted};
 use paceline_store::archive::{self, ArchiveError, ROUND, TRIALS};
 use std::path::Path;
 
@@ -42,11 +42,11 @@ pub fn write(
     let left_out: Vec<&str> = left_out.iter().map(|what| what.description()).collect();
     let large = if packed.len() > LARGEST_BYTES { ", large for a repository" } else { "" };
     Ok(terminal!(
-        "exported round {} with {} to {}, {:.2} MB{}; left out: {}\n",
+        "exported round {} with {} to {}, {}{}; left out: {}\n",
         round.id,
         counted(trials.len(), "trial", "trials"),
         folder.display().to_string(),
-        packed.len() as f64 / 1e6,
+        bytes_text(packed.len() as f64),
         large,
         left_out.join("; ")
     ))

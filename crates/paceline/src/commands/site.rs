@@ -4,7 +4,7 @@
 
 use super::view::{Source, complain};
 use crate::exit::{Status, say};
-use paceline_stats::counted;
+use paceline_stats::{bytes_text, counted};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -33,7 +33,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         counted(contents.rounds as u64, "round", "rounds"),
         counted(contents.runs as u64, "run", "runs"),
         counted(contents.files as u64, "page", "pages"),
-        format!("{:.1} MB", contents.bytes as f64 / 1e6),
+        bytes_text(contents.bytes as f64),
     ];
     say(&format!("{}: {}", arguments.output.display(), amounts.join(", ")));
     Ok(Status::Done)

@@ -4,8 +4,8 @@
 //! `run_text/quantity.rs` rounds the figures of one run, whose spread is unknown.
 
 use crate::Figure;
-use paceline_stats::thousands;
 pub use paceline_stats::whole;
+use paceline_stats::{percent_text, rounded_percent_text, thousands};
 
 /// From this half-width on, as a share of the mean, the lowest and highest launch are shown instead of a mean.
 const MAX_HALF_WIDTH: f64 = 0.5;
@@ -67,20 +67,17 @@ fn spread(share: f64) -> String {
     }
 }
 
-/// A share in whole percent.
+/// A share in whole percent, for a cell.
 pub fn whole_percent(share: f64) -> String {
-    format!("{:.0}%", share * 100.0)
+    percent_text(share).replace(' ', "")
 }
 
-/// A share in percent, to two significant digits below ten.
+/// A share in percent, to two significant digits below ten, for a cell.
 pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
+    match share {
         0.0 => "0".to_owned(),
-        percent if percent < 0.01 => "<0.01%".to_owned(),
-        percent if percent < 1.0 => format!("{percent:.2}%"),
-        percent if percent < 10.0 => format!("{percent:.1}%"),
-        percent => format!("{percent:.0}%"),
+        share if share < 1e-4 => "<0.01%".to_owned(),
+        share => rounded_percent_text(share, 2).replace(' ', ""),
     }
 }
 

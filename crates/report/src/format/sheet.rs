@@ -286,8 +286,8 @@ fn warm_up(table: &WarmUpTable, on: &str) -> Sheet {
     let shares = CURVE_SECONDS.map(|second| format!("in second {second}"));
     let heads = ["server", "steady after s", "1st second req/s", "last 4 s req/s"].map(str::to_owned);
     let row = |row: &WarmUpRow| {
-        let percent = |share: f64| format!("{:.0}%", share * 100.0);
-        let shares = CURVE_SECONDS.map(|second| row.share_in_second(second).map(percent).unwrap_or_default());
+        let shares = CURVE_SECONDS
+            .map(|second| row.share_in_second(second).map(number::whole_percent).unwrap_or_default());
         let steady = match (row.steady_after_s.as_ref(), row.launches_not_steady) {
             (None, _) => format!("not within {}", number::whole(table.limit_s)),
             (steady, 0) => shown(steady, 1.0),
@@ -337,7 +337,7 @@ fn balanced_row(row: &BalancedRow, tells: bool) -> Vec<String> {
         let texts: Vec<String> = figures.iter().map(|f| f.as_ref().map_or("–".to_owned(), text)).collect();
         if texts.iter().all(|text| text == "–") { String::new() } else { texts.join(" / ") }
     };
-    let percent = |figure: &Figure| format!("{:.0}%", figure.median * 100.0);
+    let percent = |figure: &Figure| number::whole_percent(figure.median);
     let megabytes = |figure: &Figure| number::whole(figure.median / 1e6);
     let count = |count: Option<u64>| count.map(|count| number::whole(count as f64)).unwrap_or_default();
     let each = if tells { &row.requests_by_instance } else { &row.connections_by_instance };

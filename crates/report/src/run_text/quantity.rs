@@ -5,7 +5,8 @@
 //! complete. The digits of a figure over several launches depend on its spread: see `format/number.rs`.
 
 use paceline_record::Counts;
-use paceline_stats::{plural, three_digits, time_text};
+pub(crate) use paceline_stats::count_text as count;
+use paceline_stats::{bytes_text, plural, time_text};
 
 /// A length of time in nanoseconds, in the unit that gives one to three digits before the point.
 pub(crate) fn nanos(value: f64) -> String {
@@ -44,17 +45,6 @@ pub(crate) fn seconds(value: f64) -> String {
     }
 }
 
-/// A count or a rate, with thousands separators; below 100 with a decimal if it has one, below 1 with up to four.
-pub(crate) fn count(value: f64) -> String {
-    if value > 0.0 && value < 1.0 {
-        return format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned();
-    }
-    if value < 100.0 && (value - value.round()).abs() > 0.05 {
-        return format!("{value:.1}");
-    }
-    paceline_stats::whole(value)
-}
-
 /// How requests that did not end well are counted in words: `16 lost the connection`.
 pub(crate) fn not_ok(counts: &Counts) -> [(&'static str, u64); 6] {
     [
@@ -86,13 +76,7 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// An amount of memory.
 pub(crate) fn bytes(value: u64) -> String {
-    let value = value as f64;
-    let (scaled, unit) = match value {
-        value if value < 1e6 => (value / 1e3, "kB"),
-        value if value < 1e9 => (value / 1e6, "MB"),
-        value => (value / 1e9, "GB"),
-    };
-    format!("{}\u{a0}{unit}", three_digits(scaled))
+    bytes_text(value as f64).replace(' ', "\u{a0}")
 }
 
 /// A part of a verdict's evidence with its name; a number is formatted by the unit in its key.

@@ -41,7 +41,7 @@ fn quantities() {
     for (value, text) in [(0.0, "0 sends"), (1.0, "1 send"), (2_000.0, "2,000 sends")] {
         assert_eq!(counted(value, "send"), text);
     }
-    assert_eq!((bytes(12_600_000), bytes(999)), ("12.6\u{a0}MB".into(), "1.00\u{a0}kB".into()));
+    assert_eq!((bytes(12_600_000), bytes(999)), ("12.6\u{a0}MB".into(), "999\u{a0}B".into()));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use image::{BuiltImage, ImageFiles};
 use paceline_catalogue::{Container, ContainerRight, ImageSource, Manifest, Variables, hex};
 use paceline_host::shepherd::ImageRoot;
 use paceline_host::{FileLock, Id, LockAttempt};
+use paceline_stats::bytes_text;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
@@ -181,7 +182,7 @@ impl Provisioner {
     /// Tells the user what is being built, and how much room there is.
     fn announce(&self, server: &Manifest, engine: &Engine) {
         let free = rustix::fs::statvfs(&self.state_dir).map(|about| about.f_bavail * about.f_frsize).ok();
-        let free = free.map(|bytes| format!("; {:.0} GB of disk space left", bytes as f64 / 1e9));
+        let free = free.map(|bytes| format!("; {} of disk space left", bytes_text(bytes as f64)));
         (self.notice)(&format!(
             "{}: {} builds its image, for at most {} minutes{}",
             server.id,

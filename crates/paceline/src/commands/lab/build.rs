@@ -9,6 +9,7 @@ use crate::documents::{BuildDocument, BuiltServer};
 use crate::exit::Status;
 use paceline_catalogue::Catalogue;
 use paceline_lab::{ContainerEngine, StepOutcome};
+use paceline_stats::duration_text;
 use std::path::PathBuf;
 
 /// Flags of `paceline lab build`.
@@ -68,7 +69,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         built.push(BuiltServer { server: server.id.clone(), built_in_s: took_s, versions: versions.clone() });
         Ok(match made {
             StepOutcome::Already => format!("up to date ({versions})"),
-            StepOutcome::Now(took) => format!("built in {:.1} s ({versions})", took.as_secs_f64()),
+            StepOutcome::Now(took) => format!("built in {} ({versions})", duration_text(took)),
         })
     })?;
     let absent = servers.iter().filter(|server| built.iter().all(|done| done.server != server.id));

@@ -8,6 +8,7 @@ use paceline_catalogue::Catalogue;
 use paceline_host::{Id, JoinResult, Neighbours};
 use paceline_lab::LeftOver;
 use paceline_run::wall_clock;
+use paceline_stats::bytes_text;
 use std::collections::BTreeMap;
 
 /// Flags of `paceline lab clean`.
@@ -67,7 +68,7 @@ fn described(left: &[LeftOver]) -> String {
         return "nothing to remove\n".to_owned();
     }
     let line = |(what, (count, bytes)): (&&str, &(usize, u64))| {
-        format!("{what}: {count}, {:.1} MB\n", *bytes as f64 / 1e6)
+        format!("{what}: {count}, {}\n", bytes_text(*bytes as f64))
     };
     kinds.iter().map(line).collect()
 }
@@ -80,7 +81,7 @@ mod tests {
     fn kinds_are_added_up() {
         let of = |what, bytes| LeftOver { what, path: "x".into(), bytes };
         let left = [of("log", 600_000), of("log", 600_000), of("scratch", 0)];
-        assert_eq!(described(&left), "log: 2, 1.2 MB\nscratch: 1, 0.0 MB\n");
+        assert_eq!(described(&left), "log: 2, 1.20 MB\nscratch: 1, 0 B\n");
         assert_eq!(described(&[]), "nothing to remove\n");
     }
 }

@@ -9,6 +9,7 @@ use crate::exit::{Status, error_text, say};
 use crate::lab_folders::{complain, server_user, user_notice};
 use paceline_catalogue::{Catalogue, Manifest};
 use paceline_lab::{LabError, Provisioner, ServerSetup, SetupPlan, StepOutcome};
+use paceline_stats::{bytes_text, duration_text, span_text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -119,7 +120,7 @@ fn install(provisioner: &Provisioner, plan: &SetupPlan, format: PrintFormatFlag)
     match provisioner.install_packages(plan) {
         Ok(StepOutcome::Already) => Ok(Failures::new()),
         Ok(StepOutcome::Now(took)) => {
-            format.print_line(&format!("packages: installed in {:.1} s\n", took.as_secs_f64()))?;
+            format.print_line(&format!("packages: installed in {}\n", duration_text(took)))?;
             Ok(Failures::new())
         }
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
@@ -166,14 +167,12 @@ fn set_up(
     again: bool,
     failures: &mut Failures,
 ) -> anyhow::Result<String> {
-    let size = || megabytes(provisioner.made_bytes(server));
+    let size = || bytes_text(provisioner.made_bytes(server) as f64);
     match provisioner.set_up(server, again) {
         Ok(StepOutcome::Already) if failures.contains_key(&server.id) => Ok("failed, see below".into()),
         Ok(StepOutcome::Already) if server.setup.is_none() => Ok("nothing to set up".into()),
         Ok(StepOutcome::Already) => Ok("already set up".into()),
-        Ok(StepOutcome::Now(took)) => {
-            Ok(format!("set up in {:.1} s, {} on disk", took.as_secs_f64(), size()))
-        }
+        Ok(StepOutcome::Now(took)) => Ok(format!("set up in {}, {} on disk", duration_text(took), size())),
         Err(LabError::Interrupted) => Err(complain(LabError::Interrupted)),
         Err(error) => {
             // The reason why a package could not be installed is more useful than its missing program.
@@ -246,27 +245,21 @@ impl SetupTotals {
         for (id, why) in failures {
             text.push_str(&format!("\n{id} is not set up: {why}\n"));
         }
-        let packages =
-            self.grown.map_or(String::new(), |grown| format!(", {} of new packages", megabytes(grown)));
+        let packages = self
+            .grown
+            .map_or(String::new(), |grown| format!(", {} of new packages", bytes_text(grown as f64)));
         let failed = failures.len();
         text + &format!(
-            "\n{} set up, {failed} failed; {:.1} min; {} written to disk{packages}\n",
+            "\n{} set up, {failed} failed; {}; {} written to disk{packages}\n",
             self.servers - failed.min(self.servers),
-            self.seconds / 60.0,
-            megabytes(self.made_bytes),
+            span_text(self.seconds.round() as u64),
+            bytes_text(self.made_bytes as f64),
         )
     }
 }
 
 fn about_mb(mb: f64) -> String {
     format!("about {} MB", mb.ceil())
-}
-
-fn megabytes(bytes: u64) -> String {
-    match bytes {
-        1_000_000_000.. => format!("{:.2} GB", bytes as f64 / 1e9),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }
 
 #[cfg(test)]
@@ -279,7 +272,7 @@ mod tests {
         let sum =
             SetupTotals { servers: 3, seconds: 90.0, made_bytes: 12_300_000, grown: Some(1_240_000_000) };
         let expected = "\ngo-one is not set up: only root can install golang-go\n\n\
-                        2 set up, 1 failed; 1.5 min; 12.3 MB written to disk, 1.24 GB of new packages\n";
+                        2 set up, 1 failed; 1 min 30 s; 12.3 MB written to disk, 1.24 GB of new packages\n";
         assert_eq!(sum.summary(&failures), expected);
     }
 }

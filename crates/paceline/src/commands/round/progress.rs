@@ -9,8 +9,7 @@ use paceline_catalogue::PlannedLaunch;
 use paceline_escape::TerminalText;
 use paceline_lab::{RoundEstimate, RoundEvent};
 use paceline_record::{LoopKind, Round, Trial};
-use paceline_report::whole;
-use paceline_stats::{counted, span_text, time_text};
+use paceline_stats::{count_text, counted, span_text, time_text};
 use std::io::{IsTerminal as _, Write as _};
 
 /// Back to the beginning of the line and clear it: ECMA-48, EL.
@@ -148,7 +147,7 @@ fn headline(trial: &Trial) -> String {
     }
     let Some(run) = &trial.run else { return "no result".to_owned() };
     let cpu = match &trial.usage {
-        Some(usage) => format!(", {:.1} µs of server CPU per request", usage.cpu_ns_per_request / 1e3),
+        Some(usage) => format!(", {} of server CPU per request", time_text(usage.cpu_ns_per_request)),
         None => String::new(),
     };
     let not_ok = match run.total.counts.not_ok() {
@@ -159,7 +158,7 @@ fn headline(trial: &Trial) -> String {
         (LoopKind::Open, Some(times)) => format!(", response time p99 {}", time_text(times.p99 as f64)),
         _ => String::new(),
     };
-    format!("{} requests/s{cpu}{time}{not_ok}", whole(run.rate_per_s.achieved))
+    format!("{} requests/s{cpu}{time}{not_ok}", count_text(run.rate_per_s.achieved))
 }
 
 fn first_line(text: &str) -> &str {

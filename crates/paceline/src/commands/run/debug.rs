@@ -7,9 +7,8 @@ use super::explain::explain;
 use crate::exit::{Status, print};
 use paceline_escape::{TerminalText, terminal};
 use paceline_run::{DebugExchange, DebugOutcome, Prepared};
-use paceline_stats::counted;
+use paceline_stats::{counted, time_text};
 use std::borrow::Cow;
-use std::time::Duration;
 
 /// Maximum body lines shown,
 const MAX_BODY_LINES: usize = 40;
@@ -68,8 +67,11 @@ fn shown(exchange: &DebugExchange) -> TerminalText {
         [] => TerminalText::literal("* checks: passed\n"),
         faults => terminal!("* checks: failed: {}\n", faults.join("; ")),
     });
-    let times: Vec<String> =
-        exchange.times.iter().map(|(what, took)| format!("{what} {}", milliseconds(*took))).collect();
+    let times: Vec<String> = exchange
+        .times
+        .iter()
+        .map(|(what, took)| format!("{what} {}", time_text(took.as_nanos() as f64)))
+        .collect();
     text.push(&terminal!("* times: {}\n", times.join(", ")));
     text
 }
@@ -132,8 +134,4 @@ fn body_shown(body: &[u8]) -> TerminalText {
         text.push(&terminal!("* ({})\n", counted(left, "more line", "more lines")));
     }
     text
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }

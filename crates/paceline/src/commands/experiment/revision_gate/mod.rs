@@ -70,7 +70,7 @@ fn measure(settings: &Settings, output: &GateOutput) -> anyhow::Result<Regressio
         let how = if checkout.is_cached {
             "built earlier".to_owned()
         } else {
-            format!("{:.1} s", checkout.took.as_secs_f64())
+            paceline_stats::duration_text(checkout.took)
         };
         exit::say(&format!("build of {}: {how}", revision.shown));
         Ok(checkout)

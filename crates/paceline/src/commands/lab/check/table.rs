@@ -7,6 +7,7 @@ use super::server::ServerCheck;
 use crate::documents::{CheckDocument, CheckedServer};
 use paceline_record::{Check, CheckOutcome, Startup};
 use paceline_report::wrap;
+use paceline_stats::span_text;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -150,7 +151,7 @@ impl CheckTable {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// The totals: `12 pass, 1 warn, 0 fail, 3 not set up (paceline lab setup ID...); 75 s`.
+    /// The totals: `12 pass, 1 warn, 0 fail, 3 not set up (paceline lab setup ID...); 1 min 15 s`.
     fn sum(&self, took: Duration) -> String {
         let count = |word: &str| self.found.iter().filter(|(_, found)| result(found) == word).count();
         let mut parts: Vec<String> =
@@ -158,7 +159,7 @@ impl CheckTable {
         for (word, remedy) in [("not set up", " (paceline lab setup ID...)"), ("without this form", "")] {
             parts.extend((count(word) > 0).then(|| format!("{} {word}{remedy}", count(word))));
         }
-        format!("{}; {:.0} s", parts.join(", "), took.as_secs_f64())
+        format!("{}; {}", parts.join(", "), span_text(took.as_secs_f64().round() as u64))
     }
 
     fn differences(&self, id: &str, found: &ServerCheck) -> Option<String> {
