@@ -3,6 +3,7 @@
 use crate::compare_text::{compared_cells, failure_cells};
 use crate::rounds::{CellComparison, RoundComparison};
 use paceline_escape::{MarkdownText, markdown};
+use paceline_report::{Align, Grid};
 
 /// The heads of the columns.
 const HEADS: [&str; 8] =
@@ -43,16 +44,19 @@ fn row_lines(CellComparison { cell, comparison, .. }: &CellComparison) -> Vec<[M
 
 /// A table with a rule below its first line.
 fn padded(lines: &[[MarkdownText; 8]]) -> MarkdownText {
-    let columns = |text: &MarkdownText| text.as_str().chars().count();
-    let widths: [usize; 8] =
-        std::array::from_fn(|column| lines.iter().map(|line| columns(&line[column])).max().unwrap_or(0));
+    let strings = |line: &[MarkdownText; 8]| line.each_ref().map(|cell| cell.as_str().to_owned());
+    let rows: Vec<[String; 8]> = lines.iter().map(strings).collect();
+    let grid = Grid::fitting(&[Align::Left; 8], &rows);
     let mut text = MarkdownText::default();
     for (number, line) in lines.iter().enumerate() {
-        let cells = line.iter().zip(widths);
-        let padded = cells.map(|(cell, width)| markdown!("{}{}", cell, " ".repeat(width - columns(cell))));
+        let padded = line
+            .iter()
+            .enumerate()
+            .map(|(column, cell)| markdown!("{}{}", cell, " ".repeat(grid.room(column, cell.as_str()))));
         text.push(&markdown!("| {} |\n", MarkdownText::joined(padded, " | ")));
         if number == 0 {
-            let rules = widths.map(|width| MarkdownText::from_text(&"-".repeat(width + 2)));
+            let rule = |column| MarkdownText::from_text(&"-".repeat(grid.room(column, "") + 2));
+            let rules = (0..HEADS.len()).map(rule);
             text.push(&markdown!("|{}|\n", MarkdownText::joined(rules, "|")));
         }
     }

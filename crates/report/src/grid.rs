@@ -44,11 +44,16 @@ impl Grid {
         self.columns.iter().map(|(_, width)| width).sum::<usize>() + gaps
     }
 
+    /// The width that a cell leaves free in a column.
+    pub fn room(&self, column: usize, cell: &str) -> usize {
+        self.columns.get(column).map_or(0, |(_, width)| width.saturating_sub(cell.width()))
+    }
+
     /// A line of these cells, without a line end and without blanks before it.
     pub fn line(&self, cells: &[String]) -> String {
         let mut line = String::new();
-        for (place, (cell, (align, width))) in cells.iter().zip(&self.columns).enumerate() {
-            let room = " ".repeat(width.saturating_sub(cell.width()));
+        for (place, (cell, (align, _))) in cells.iter().zip(&self.columns).enumerate() {
+            let room = " ".repeat(self.room(place, cell));
             line.push_str(&" ".repeat(if place == 0 { 0 } else { GAP }));
             match align {
                 Align::Left => line.extend([cell.as_str(), &room]),

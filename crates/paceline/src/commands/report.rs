@@ -11,12 +11,12 @@ use crate::exit::{Complaint, Status, print};
 use crate::lab_folders::path_or_nothing;
 use crate::store_location::{ReadableRecords, StoreArguments, complain, nothing_kept, state_dir};
 use crate::{file, terminal as screen};
-use paceline_escape::{Printable, TerminalText, terminal};
+use paceline_escape::{Printable, terminal};
 use paceline_judge::Metric;
 use paceline_record::{Round, Trial};
 use paceline_report::{
-    Chart, CopyTally, Options, Report, RunTextOptions, Table, copies_text, run_markdown, run_svg, run_text,
-    svg,
+    Align, Chart, CopyTally, Grid, Options, Report, RunTextOptions, Table, copies_text, run_markdown,
+    run_svg, run_text, svg,
 };
 use paceline_stats::counted;
 use paceline_store::Store;
@@ -428,11 +428,7 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
     if rounds.records.is_empty() && !rounds.is_damaged {
         return Err(nothing_kept(store).into());
     }
-    let width = |name: fn(&Round) -> &str| {
-        rounds.records.iter().map(|round| name(round).chars().count()).max().unwrap_or(0)
-    };
-    let (id_width, plan_width) = (width(|round| &round.id), width(|round| &round.plan));
-    let mut text = terminal!("{}\n\n", store.path().display().to_string());
+    let mut rows = Vec::new();
     for round in &rounds.records {
         let (kept, usable) = store.tally(&round.id).map_err(complain)?;
         let state = if round.finished_at.is_some() { "finished" } else { "not finished" };
@@ -448,12 +444,16 @@ fn listed(store: &Store) -> anyhow::Result<(Printable, Status)> {
             kept - repeated,
             counted(round.planned, "trial", "trials")
         );
-        let head =
-            TerminalText::from_text(&format!("{:id_width$}  {day:20}  {:plan_width$}", round.id, round.plan));
-        let width = head.as_str().chars().count() + 2 + trials.len();
-        let is_wide = screen::width_of_stdout().is_some_and(|columns| width > columns);
-        let between = TerminalText::literal(if is_wide { "\n    " } else { "  " });
-        text.push(&terminal!("{}{}{}\n", head, between, trials));
+        rows.push([round.id.clone(), day, round.plan.clone(), trials]);
+    }
+    let grid = Grid::fitting(&[Align::Left; 4], &rows);
+    let is_wide = screen::width_of_stdout().is_some_and(|columns| grid.width() > columns);
+    let mut text = terminal!("{}\n\n", store.path().display().to_string());
+    for row in &rows {
+        match is_wide {
+            true => text.push(&terminal!("{}\n    {}\n", grid.line(&row[..3]), row[3])),
+            false => text.push(&terminal!("{}\n", grid.line(row))),
+        }
     }
     Ok((text.into(), rounds.status()))
 }

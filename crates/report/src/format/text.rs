@@ -9,7 +9,7 @@ use super::notes::Notes;
 use super::sentences;
 use super::sheet::{Sheet, sheets};
 use crate::row::{Row, Standing};
-use crate::{Failure, Machine, Report, Table};
+use crate::{Align, Failure, Grid, Machine, Report, Table};
 use anstyle::{AnsiColor, Style};
 use paceline_escape::{Printable, TerminalText};
 use std::collections::BTreeMap;
@@ -272,14 +272,13 @@ impl Page {
         self.blank();
         self.prose("", &sheet.title, BOLD);
         self.prose("", &sheet.lead, DIM);
-        let width = |place: usize| {
-            let cells = sheet.rows.iter().filter_map(|row| row.get(place)).chain(sheet.heads.get(place));
-            cells.map(|cell| cell.width()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..sheet.heads.len()).map(width).collect();
-        if widths.iter().map(|width| width + 2).sum::<usize>() <= self.options.width + 2 {
-            self.line(&grid_line(&sheet.heads, &widths, sheet.words), DIM);
-            sheet.rows.iter().for_each(|row| self.line(&grid_line(row, &widths, sheet.words), PLAIN));
+        let side = |place: usize| if place < sheet.words { Align::Left } else { Align::Right };
+        let aligns: Vec<Align> = (0..sheet.heads.len()).map(side).collect();
+        let lines: Vec<&Vec<String>> = std::iter::once(&sheet.heads).chain(&sheet.rows).collect();
+        let grid = Grid::fitting(&aligns, &lines);
+        if grid.width() <= self.options.width {
+            self.line(&grid.line(&sheet.heads), DIM);
+            sheet.rows.iter().for_each(|row| self.line(&grid.line(row), PLAIN));
         } else {
             sheet.rows.iter().for_each(|row| self.sheet_row(sheet, row));
         }
@@ -345,16 +344,6 @@ impl Page {
 /// A text whose percent signs stay on one line with their numbers.
 fn with_percent(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
-}
-
-/// Cells in columns of these widths: words aligned left, figures right.
-fn grid_line(cells: &[String], widths: &[usize], words: usize) -> String {
-    let cell = |(place, (cell, width)): (usize, (&String, &usize))| {
-        let room = " ".repeat(width.saturating_sub(cell.width()));
-        if place < words { format!("{cell}{room}") } else { format!("{room}{cell}") }
-    };
-    let line: Vec<String> = cells.iter().zip(widths).enumerate().map(cell).collect();
-    line.join("  ").trim_end().to_owned()
 }
 
 /// A cell that is not below its head: `memory 2.11 MB ±2%` for the head `memory MB`.

@@ -25,14 +25,19 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// A number of nanoseconds, to the tenth of a microsecond or better.
+    /// A number of nanoseconds, to the tenth of a microsecond or better; the unit stays on the line of its number.
     pub(crate) fn of_nanos(self, value: f64) -> String {
+        self.text(value).replace(' ', "\u{a0}")
+    }
+
+    /// The same with a blank: `1.002 ms`.
+    pub fn text(self, value_ns: f64) -> String {
         let (scale, symbol, digits) = match self {
             TimeUnit::Microseconds => (1e3, "\u{b5}s", 1),
             TimeUnit::Milliseconds => (1e6, "ms", 3),
             TimeUnit::Seconds => (1e9, "s", 6),
         };
-        format!("{:.digits$}\u{a0}{symbol}", value / scale)
+        format!("{:.digits$} {symbol}", value_ns / scale)
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent};
+use crate::grid::{Align, Grid};
 use paceline_judge::{SAMPLES_FOR_INTERVAL, VerdictName, percentiles_of_run};
 use paceline_record::{Block, Run, TimeKind, Times};
 use paceline_stats::{Histogram, RunPercentile};
@@ -133,10 +134,12 @@ pub(crate) fn bars(name: &str, histogram: &Histogram, rows: usize, style: Style)
     let shares: Vec<String> =
         steps.iter().map(|(_, count)| percent(*count as f64 / histogram.count() as f64)).collect();
     let widest = |texts: &[String]| texts.iter().map(|text| columns(text)).max().unwrap_or(0);
-    let (width, share_width) = (widest(&limits).max(8), widest(&shares));
+    let (limit_width, share_width) = (widest(&limits).max(8), widest(&shares));
+    let grid =
+        Grid::new([(Align::Right, limit_width), (Align::Left, BAR_COLUMNS), (Align::Right, share_width)]);
     for (((_, count), limit), share) in steps.into_iter().zip(limits).zip(shares) {
         let bar = "\u{2588}".repeat((count as f64 / most as f64 * BAR_COLUMNS as f64).round() as usize);
-        text.push_str(&format!("  {limit:>width$}  {bar:<BAR_COLUMNS$}  {share:>share_width$}\n"));
+        text.push_str(&format!("  {}\n", grid.line(&[limit, bar, share])));
     }
     text
 }

@@ -5,45 +5,51 @@
 use super::experiment::SelftestResults;
 use super::judge::SelftestVerdict;
 use crate::documents::{PaceLag, SelftestDocument, TrueTime};
-use paceline_report::whole;
+use paceline_report::{Align, Grid, TimeUnit};
+use paceline_stats::{Histogram, whole};
 
 /// The results and the verdict.
 pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> String {
-    let mut text = String::from("\n  reported against true times            true   reported     excess\n");
+    let times = Grid::text(&[ALIGNS.as_slice(), &[Align::Right]].concat(), &true_times(instrument), 2);
+    let lags = Grid::text(&ALIGNS, &lags(instrument), 2);
+    let facts = Grid::text(&[Align::Left, Align::Left], &facts(instrument), 2);
+    format!("\n{times}\n{lags}\n{facts}\n{}", conclusion(verdict))
+}
+
+/// The alignment of a name and of three figures.
+const ALIGNS: [Align; 4] = [Align::Left, Align::Right, Align::Right, Align::Right];
+
+fn true_times(instrument: &SelftestResults) -> Vec<[String; 5]> {
+    let mut rows = vec![["reported against true times", "", "true", "reported", "excess"].map(str::to_owned)];
     for truth in &instrument.truths {
-        for (index, &(q, real, reported)) in truth.points.iter().enumerate() {
+        rows.extend(truth.points.iter().enumerate().map(|(index, &(q, real, reported))| {
             let name = if index == 0 { truth.service.name() } else { "" };
-            let (percent, excess) = (q * 100.0, reported as f64 - real as f64);
-            text.push_str(&format!(
-                "  {name:<26} p{percent:<4.0} {:>10} {:>10} {:>10}\n",
-                millis(real as f64),
-                millis(reported as f64),
-                micros(excess)
-            ));
-        }
+            let excess = reported as f64 - real as f64;
+            let [real, reported] = [real, reported].map(|ns| TimeUnit::Milliseconds.text(ns as f64));
+            [name.to_owned(), format!("p{:.0}", q * 100.0), real, reported, micros(excess)]
+        }));
     }
-    text.push_str("\n  generator lag at 1,000/s                p50        p99        max\n");
-    for (pace, lag) in &instrument.lags {
-        let at = |q| micros(lag.quantile(q).unwrap_or(0) as f64);
-        text.push_str(&format!("  pace {pace:<27} {:>10} {:>10} {:>10}\n", at(0.5), at(0.99), at(1.0)));
-    }
-    text.push_str(&format!(
-        "\n  maximum of one core        {} requests/s, {} of CPU each\n",
-        whole(instrument.ceiling_per_s),
-        micros(instrument.ceiling_cpu_ns)
-    ));
-    if let Some(wake_up_ns) = instrument.wake_up_ns {
-        text.push_str(&format!(
-            "  waking a sleeping server   adds {} to the median\n",
-            micros(wake_up_ns as f64)
-        ));
-    }
+    rows
+}
+
+fn lags(instrument: &SelftestResults) -> Vec<[String; 4]> {
+    let row = |(pace, lag): &(&str, Histogram)| {
+        let [p50, p99, max] = [0.5, 0.99, 1.0].map(|q| micros(lag.quantile(q).unwrap_or(0) as f64));
+        [format!("pace {pace}"), p50, p99, max]
+    };
+    let heads = ["generator lag at 1,000/s", "p50", "p99", "max"].map(str::to_owned);
+    std::iter::once(heads).chain(instrument.lags.iter().map(row)).collect()
+}
+
+fn facts(instrument: &SelftestResults) -> Vec<[String; 2]> {
+    let (rate, cpu) = (whole(instrument.ceiling_per_s), micros(instrument.ceiling_cpu_ns));
     let (delay, steal) = (instrument.run_delay_share * 100.0, instrument.steal_share * 100.0);
-    text.push_str(&format!(
-        "  interference               {delay:.2}% waiting for a CPU, {steal:.2}% steal\n\n"
-    ));
-    text.push_str(&conclusion(verdict));
-    text
+    let fact = |name: &str, fact: String| [name.to_owned(), fact];
+    let wake_up = instrument.wake_up_ns.map(|ns| format!("adds {} to the median", micros(ns as f64)));
+    let mut facts = vec![fact("maximum of one core", format!("{rate} requests/s, {cpu} of CPU each"))];
+    facts.extend(wake_up.map(|adds| fact("waking a sleeping server", adds)));
+    facts.push(fact("interference", format!("{delay:.2}% waiting for a CPU, {steal:.2}% steal")));
+    facts
 }
 
 /// The same for programs.
@@ -92,11 +98,7 @@ fn conclusion(verdict: &SelftestVerdict) -> String {
 }
 
 fn micros(ns: f64) -> String {
-    format!("{:.1} \u{b5}s", ns / 1e3)
-}
-
-fn millis(ns: f64) -> String {
-    format!("{:.3} ms", ns / 1e6)
+    TimeUnit::Microseconds.text(ns)
 }
 
 #[cfg(test)]

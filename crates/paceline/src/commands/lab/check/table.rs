@@ -6,7 +6,7 @@
 use super::server::ServerCheck;
 use crate::documents::{CheckDocument, CheckedServer};
 use paceline_record::{Check, CheckOutcome, Startup};
-use paceline_report::wrap;
+use paceline_report::{Align, Grid, wrap};
 use paceline_stats::span_text;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const WIDTH: usize = 80;
 
 /// The rows so far.
 pub struct CheckTable {
-    width: usize,
+    grid: Grid,
     verbose: bool,
     found: Vec<(String, ServerCheck)>,
 }
@@ -38,46 +38,45 @@ impl CheckTable {
     /// A table for servers with these ids.
     pub fn new<'a>(ids: impl Iterator<Item = &'a str>, verbose: bool) -> Self {
         let width = ids.map(str::len).chain(["server".len()]).max().unwrap_or_default();
-        Self { width, verbose, found: Vec::new() }
+        let figures = COLUMNS.map(|(_, _, width)| (Align::Right, width));
+        let grid = Grid::new([(Align::Left, width), (Align::Left, RESULT)].into_iter().chain(figures));
+        Self { grid, verbose, found: Vec::new() }
     }
 
     /// The two header lines.
     pub fn head(&self) -> String {
-        let (width, mut names, mut units) = (self.width, String::new(), String::new());
-        for (name, unit, width) in COLUMNS {
-            names.push_str(&format!("  {name:>width$}"));
-            units.push_str(&format!("  {unit:>width$}"));
-        }
-        format!("{:width$}  {:RESULT$}{names}\n{:width$}  {:RESULT$}{units}\n", "server", "result", "", "")
+        let line = |words: [&str; 2], figures: [&str; 6]| {
+            let cells: Vec<String> = words.into_iter().chain(figures).map(str::to_owned).collect();
+            format!("{}\n", self.grid.line(&cells))
+        };
+        line(["server", "result"], COLUMNS.map(|(name, ..)| name))
+            + &line(["", ""], COLUMNS.map(|(_, unit, _)| unit))
     }
 
     /// Adds a server's row; the text below the table uses it too.
     pub fn row(&mut self, id: &str, found: ServerCheck) -> String {
-        let mut line = format!("{id:width$}  {:RESULT$}", result(&found), width = self.width);
+        let mut cells = vec![id.to_owned(), result(&found).to_owned()];
         match &found {
             ServerCheck::Examined { checks, startup, again, .. } => {
                 let passed = checks.iter().filter(|check| check.outcome == CheckOutcome::Pass).count();
                 let first = if startup.first_since_build == Some(true) { "*" } else { "" };
-                let cells = [
+                cells.extend([
                     format!("{passed}/{}", checks.len()),
                     milliseconds(startup.listening_ns),
                     format!("{first}{}", milliseconds(startup.first_answer_ns)),
                     again.as_ref().map_or_else(String::new, |again| milliseconds(again.first_answer_ns)),
                     megabytes(startup.rss_bytes),
                     startup.disk_read_bytes.map_or_else(|| "?".to_owned(), megabytes),
-                ];
-                for (cell, (_, _, width)) in cells.iter().zip(COLUMNS) {
-                    line.push_str(&format!("  {cell:>width$}"));
-                }
+                ]);
             }
-            ServerCheck::NotSetUp(why) => line.push_str(&format!("  {why}")),
+            ServerCheck::NotSetUp(why) => cells.push(why.clone()),
             ServerCheck::NoForm(has) => {
-                line.push_str(&format!("  not checked: the server does not have this form; its forms: {has}"))
+                cells.push(format!("not checked: the server does not have this form; its forms: {has}"));
             }
-            ServerCheck::Failed(_) => line.push_str("  see below"),
+            ServerCheck::Failed(_) => cells.push("see below".to_owned()),
         }
         self.found.push((id.to_owned(), found));
-        format!("{}\n", line.trim_end())
+        format!("{}\n", self.grid.line(&cells))
     }
 
     /// The text below the rows: each difference, the meaning of the columns, and the totals.
