@@ -1,7 +1,7 @@
 //! One second of a run, as `--csv` and `--ndjson` report it during the run: flat, one column per key.
 //!
-//! The binary builds it from the workers' data (`commands/run/follow/row.rs`), `crates/report` formats it as CSV. It is
-//! not part of a record: a run keeps its intervals instead.
+//! `crates/run` builds it from the workers' data (`follow/row.rs`), `crates/report` formats it as CSV and builds it from
+//! a record, of which it is not a part: a run keeps its intervals instead.
 
 use crate::Phase;
 use paceline_stats::Histogram;
@@ -134,22 +134,26 @@ impl Second {
         self.bad_status + self.bad_body + self.connect_failed + self.io_failed + self.timed_out + self.unsent
     }
 
-    /// Sets the response times; none if there are no values.
-    pub fn set_response_times(&mut self, times: &Histogram) {
-        self.response_time_ns_p50 = times.quantile(0.5);
-        self.response_time_ns_p90 = times.quantile(0.9);
-        self.response_time_ns_p99 = times.quantile(0.99);
-        self.response_time_ns_p99_9 = times.quantile(0.999);
-        self.response_time_ns_max = times.max();
+    /// The times that a second has: p50, p90, p99, p99.9 and the maximum, in nanoseconds; none if there are no values.
+    pub fn times(histogram: &Histogram) -> Option<[u64; 5]> {
+        let [p50, p90, p99, p99_9] = histogram.quantiles([0.5, 0.9, 0.99, 0.999])?;
+        Some([p50, p90, p99, p99_9, histogram.max()?])
     }
 
-    /// Sets the service times; none if there are no values.
-    pub fn set_service_times(&mut self, times: &Histogram) {
-        self.service_time_ns_p50 = times.quantile(0.5);
-        self.service_time_ns_p90 = times.quantile(0.9);
-        self.service_time_ns_p99 = times.quantile(0.99);
-        self.service_time_ns_p99_9 = times.quantile(0.999);
-        self.service_time_ns_max = times.max();
+    /// Sets the response times: [`Second::times`].
+    pub fn set_response_times(&mut self, times: Option<[u64; 5]>) {
+        let [p50, p90, p99, p99_9, max] = times.map_or([None; 5], |times| times.map(Some));
+        (self.response_time_ns_p50, self.response_time_ns_p90) = (p50, p90);
+        (self.response_time_ns_p99, self.response_time_ns_p99_9) = (p99, p99_9);
+        self.response_time_ns_max = max;
+    }
+
+    /// Sets the service times: [`Second::times`].
+    pub fn set_service_times(&mut self, times: Option<[u64; 5]>) {
+        let [p50, p90, p99, p99_9, max] = times.map_or([None; 5], |times| times.map(Some));
+        (self.service_time_ns_p50, self.service_time_ns_p90) = (p50, p90);
+        (self.service_time_ns_p99, self.service_time_ns_p99_9) = (p99, p99_9);
+        self.service_time_ns_max = max;
     }
 }
 

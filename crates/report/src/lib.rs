@@ -49,7 +49,9 @@ pub use rank::{RankedBy, fit};
 pub use report::{About, REPORT_SCHEMA, Report, schema};
 pub use round_metrics::RoundMetrics;
 pub use row::{EvidenceRange, Failure, Note, Row, Standing, Subject, rate_is_minimum};
-pub use run_files::{hlog_header, hlog_line, run_csv, run_hgrm, run_hlog, second_csv, seconds_csv_header};
+pub use run_files::{
+    hlog_header, hlog_line, run_csv, run_hgrm, run_hlog, run_seconds_csv, second_csv, seconds_csv_header,
+};
 pub use run_text::{RunTextOptions, TimeUnit, gate_words, run_markdown, run_text};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
 pub use start::{StartRow, StartTable, Starts};

@@ -7,10 +7,12 @@
 
 use crate::run_text::STEPS_PER_HALF;
 use paceline_escape::CsvText;
-use paceline_record::{Run, Second, TimeKind, Times};
-use paceline_stats::Histogram;
+use paceline_record::{Block, Interval, Phase, Run, Second, TimeKind, Times};
+use paceline_stats::{Histogram, ratio};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// Nanoseconds in the unit of both formats, the millisecond: the default unit of their tools.
 const UNIT_NS: f64 = 1e6;
@@ -126,11 +128,108 @@ pub fn second_csv(second: &Second, series: &[String]) -> String {
     fields.join(",") + "\r\n"
 }
 
+/// The seconds of a finished run as CSV, as `--csv` writes them during the run, from the intervals of its record. What a
+/// record does not have by the second is empty: the backlog, the server's figures, the offered rate if it changes.
+pub fn run_seconds_csv(run: &Run) -> String {
+    let mut by_start = BTreeMap::<u64, Vec<&Interval>>::new();
+    for interval in &run.intervals {
+        by_start.entry(interval.start_ns).or_default().push(interval);
+    }
+    let end_ns = run.phases.drain.end_ns.max(run.phases.window.end_ns);
+    let ends: Vec<u64> = by_start.keys().copied().skip(1).chain([end_ns]).collect();
+    let line = |((start_ns, intervals), end_ns): ((u64, Vec<&Interval>), u64)| {
+        second_csv(&second(run, start_ns, end_ns, &intervals), &[])
+    };
+    seconds_csv_header(&[]) + &by_start.into_iter().zip(ends).map(line).collect::<String>()
+}
+
+/// The second of a run in which these cohorts ended.
+fn second(run: &Run, start_ns: u64, end_ns: u64, intervals: &[&Interval]) -> Second {
+    let sum = |count: fn(&Block) -> u64| {
+        intervals.iter().fold(0_u64, |sum, interval| sum.saturating_add(count(&interval.block)))
+    };
+    let length_s = end_ns.saturating_sub(start_ns) as f64 / 1e9;
+    let phase = match start_ns {
+        at if at < run.phases.connect.end_ns => Phase::Connect,
+        at if at < run.phases.window.start_ns => Phase::Warmup,
+        at if at < run.phases.window.end_ns => Phase::Window,
+        _ => Phase::Drain,
+    };
+    let offers = matches!(phase, Phase::Warmup | Phase::Window) && !run.loop_.has_several_rates();
+    let ok = sum(|block| block.counts.ok);
+    let [connect_failed, unsent] = [sum(|block| block.counts.connect_failed), sum(|block| block.counts.unsent)];
+    let sent = sum(|block| block.counts.scheduled).saturating_sub(connect_failed).saturating_sub(unsent);
+    let mut second = Second {
+        at: moment(&run.started_at, start_ns),
+        start_s: start_ns as f64 / 1e9,
+        length_s,
+        phase,
+        offered_per_s: run.loop_.offered_per_s.filter(|_| offers),
+        sent_per_s: ratio(sent as f64, length_s),
+        achieved_per_s: ratio(ok as f64, length_s),
+        ok,
+        bad_status: sum(|block| block.counts.bad_status),
+        bad_body: sum(|block| block.counts.bad_body),
+        connect_failed,
+        io_failed: sum(|block| block.counts.io_failed),
+        timed_out: sum(|block| block.counts.timed_out),
+        unsent,
+        bytes_sent: sum(|block| block.bytes.sent),
+        bytes_received: sum(|block| block.bytes.received),
+        ..Second::default()
+    };
+    second.set_response_times(times_of(intervals, TimeKind::Response));
+    second.set_service_times(times_of(intervals, TimeKind::Service));
+    second
+}
+
+/// The times of some cohorts together; those of the largest if a smaller record has left out their histograms.
+fn times_of(intervals: &[&Interval], kind: TimeKind) -> Option<[u64; 5]> {
+    let times = || intervals.iter().filter_map(|interval| interval.block.times(kind));
+    let largest = times().max_by_key(|times| times.count).filter(|times| times.count > 0)?;
+    let others = times().filter(|times| !std::ptr::eq(*times, largest) && times.count > 0);
+    let all = others.fold(largest.clone(), |sum, times| sum.merge(times).unwrap_or(sum));
+    Some([all.p50, all.p90, all.p99, all.p99_9, all.max])
+}
+
+/// The time this long after the start of a run, in its record's form; empty if that has no time of day.
+fn moment(started_at: &str, after_ns: u64) -> String {
+    let started = started_at.parse::<jiff::Timestamp>().ok();
+    let moment = started.and_then(|started| started.checked_add(Duration::from_nanos(after_ns)).ok());
+    moment.map_or_else(String::new, |moment| format!("{moment:.3}"))
+}
+
 /// No text in a second contains a comma or a quotation mark.
 fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::fixture;
+
+    #[test]
+    fn a_finished_run_has_the_seconds_of_its_intervals() {
+        let mut run = fixture::run(100);
+        run.started_at = "2026-11-21T00:00:00.000Z".to_owned();
+        let times = run.total.service_time_ns.clone();
+        run.intervals[1].block.service_time_ns = times.clone();
+        let csv = run_seconds_csv(&run);
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert!(rows.iter().all(|row| row.len() == Second::COLUMNS.len()), "{csv}");
+        assert_eq!((rows.len(), rows[0].as_slice()), (1 + run.intervals.len(), Second::COLUMNS.as_slice()));
+        let column = |name: &str| Second::COLUMNS.iter().position(|column| *column == name).unwrap();
+        let cell = |row: usize, name: &str| rows[row][column(name)];
+        assert_eq!([cell(1, "at"), cell(1, "phase")], ["2026-11-21T00:00:00.500Z", "warmup"]);
+        assert_eq!([cell(2, "start_s"), cell(2, "length_s"), cell(2, "phase")], ["1.5", "1.0", "window"]);
+        assert_eq!([cell(2, "ok"), cell(2, "bad_status"), cell(2, "sent_per_s")], ["990", "10", "1000.0"]);
+        assert_eq!(cell(2, "service_time_ns_p50"), times.unwrap().p50.to_string());
+        assert_eq!([cell(1, "service_time_ns_p50"), cell(2, "response_time_ns_p50")], ["", ""]);
+        assert_eq!(cell(2, "offered_per_s"), "1000.0");
     }
 }

@@ -3,11 +3,9 @@
 //! Called by the server's download addresses. The report crate writes the formats; this module names and chooses them.
 
 use crate::WebError;
-use crate::page::seconds;
 use paceline_record::{Run, Trial};
-use paceline_report::run_hlog;
+use paceline_report::{run_hlog, run_seconds_csv};
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// A file to be saved.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ pub fn of_run(run: &Run, file: &str) -> Result<Download, WebError> {
 
 fn run_file(id: &str, run: &Run, file: &str) -> Result<Download, WebError> {
     let (media_type, text) = match file {
-        "seconds.csv" => ("text/csv; charset=utf-8", csv(run)),
+        "seconds.csv" => ("text/csv; charset=utf-8", run_seconds_csv(run)),
         "times.hlog" => ("text/plain; charset=utf-8", run_hlog(run)),
         _ => return Err(missing(file)),
     };
@@ -64,30 +62,6 @@ fn record(id: &str, record: &impl Serialize) -> Result<Download, WebError> {
 fn name(id: &str, file: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     format!("{}-{file}", id.chars().map(safe).collect::<String>())
-}
-
-fn csv(run: &Run) -> String {
-    let mut text = "start_s,length_s,phase,ok_per_s,not_ok_per_s,p50_ns,p90_ns,p99_ns,max_ns\r\n".to_owned();
-    let cell = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
-    for second in seconds(run) {
-        let _ = write!(
-            text,
-            "{},{},{},{},{},{},{},{},{}\r\n",
-            second.start_s,
-            second.length_s,
-            serde_json::to_value(second.phase)
-                .ok()
-                .and_then(|phase| phase.as_str().map(str::to_owned))
-                .unwrap_or_default(),
-            second.ok_per_s,
-            second.not_ok_per_s,
-            cell(second.p50),
-            cell(second.p90),
-            cell(second.p99),
-            cell(second.max)
-        );
-    }
-    text
 }
 
 #[cfg(test)]

@@ -141,8 +141,9 @@ impl Rows {
             bytes_received: counts.received_bytes,
             ..record::Second::default()
         };
-        row.set_response_times(&times(second, Measure::Response, |_| true));
-        row.set_service_times(&times(second, Measure::Service, |_| true));
+        let of = |measure| record::Second::times(&times(second, measure, |_| true));
+        row.set_response_times(of(Measure::Response));
+        row.set_service_times(of(Measure::Service));
         self.remember(&row, second);
         row
     }
