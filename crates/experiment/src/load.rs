@@ -4,8 +4,8 @@
 
 use crate::conditions::Conditions;
 use paceline_record::{
-    Blame, GateOutcome, Limit, LoopKind, Phase, RequestPart, Run, ServerUse, SessionPart, Severity, Times,
-    Verdict,
+    Blame, GateOutcome, Interval, Limit, LoopKind, Phase, RequestPart, Run, ServerUse, SessionPart, Severity,
+    Span, Times, Verdict,
 };
 use paceline_stats::{
     ConfidenceInterval, Histogram, RunPercentile, WARM_UP_SECONDS, is_warm, run_percentile,
@@ -383,13 +383,13 @@ fn by_request(run: &Run) -> Vec<RequestSummary> {
 
 /// Valid responses in each interval of about a second, as rates, without the last, which may be short.
 fn rate_per_second(run: &Run) -> Vec<f64> {
-    let mut by_start = std::collections::BTreeMap::<u64, u64>::new();
-    for interval in &run.intervals {
-        *by_start.entry(interval.start_ns).or_default() += interval.block.counts.ok;
-    }
-    let points: Vec<(u64, u64)> = by_start.into_iter().collect();
-    let rate = |pair: &[(u64, u64)]| pair[0].1 as f64 / ((pair[1].0 - pair[0].0) as f64 * 1e-9);
-    points.windows(2).map(rate).collect()
+    let mut seconds = run.intervals_by_time();
+    seconds.pop();
+    let rate = |(span, intervals): &(Span, Vec<&Interval>)| {
+        let ok: u64 = intervals.iter().map(|interval| interval.block.counts.ok).sum();
+        ok as f64 / ((span.end_ns - span.start_ns) as f64 * 1e-9)
+    };
+    seconds.iter().map(rate).collect()
 }
 
 /// An interval with units, as results print it.

@@ -4,9 +4,8 @@
 //! was due. Intervals that lie only partly in the window are left out.
 
 use crate::judged_times;
-use paceline_record::{Block, Counts, LoopKind, Phase, Run, Times};
+use paceline_record::{Block, Counts, Interval, LoopKind, Phase, Run, Span, Times};
 use paceline_stats::{Histogram, RunPercentile, run_percentile};
-use std::collections::BTreeMap;
 
 /// Below this length of the window, in seconds, shares of it mean nothing: the kernel counts CPU time in steps of 10 ms,
 /// and a single time slice of another process takes some milliseconds.
@@ -89,28 +88,23 @@ impl WindowSlice {
 
 /// The intervals that lie wholly in the window, in order of time.
 pub(crate) fn window(run: &Run) -> Vec<WindowSlice> {
-    let mut by_start: BTreeMap<u64, WindowSlice> = BTreeMap::new();
-    for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
-        let stretch = by_start.entry(interval.start_ns).or_default();
-        let counts = interval.block.counts;
-        stretch.counts = added(stretch.counts, counts);
-        if let Some(times) =
-            interval.block.service_time_ns.as_ref().filter(|times| times.count > stretch.service.1)
-        {
-            stretch.service = (times.p50, times.count);
+    let window = run.phases.window;
+    let is_inside = |span: &Span| {
+        window.start_ns <= span.start_ns && span.start_ns < span.end_ns && span.end_ns <= window.end_ns
+    };
+    let inside = run.intervals_by_time().into_iter().filter(|(span, _)| is_inside(span));
+    inside.map(|(span, intervals)| slice(span, &intervals)).collect()
+}
+
+fn slice(Span { start_ns, end_ns }: Span, intervals: &[&Interval]) -> WindowSlice {
+    let mut slice = WindowSlice { start_ns, end_ns, ..WindowSlice::default() };
+    for Interval { block, .. } in intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
+        slice.counts = added(slice.counts, block.counts);
+        if let Some(times) = block.service_time_ns.as_ref().filter(|times| times.count > slice.service.1) {
+            slice.service = (times.p50, times.count);
         }
     }
-    let window = run.phases.window;
-    let last_ns = run.phases.drain.end_ns.max(window.end_ns);
-    let starts: Vec<u64> = by_start.keys().copied().collect();
-    let ends = starts.iter().skip(1).copied().chain([last_ns]);
-    by_start
-        .into_iter()
-        .zip(ends)
-        .map(|((start_ns, stretch), end_ns)| WindowSlice { start_ns, end_ns, ..stretch })
-        .filter(|stretch| stretch.start_ns >= window.start_ns && stretch.end_ns <= window.end_ns)
-        .filter(|stretch| stretch.end_ns > stretch.start_ns)
-        .collect()
+    slice
 }
 
 pub(crate) fn added(a: Counts, b: Counts) -> Counts {

@@ -6,12 +6,13 @@
 use crate::{
     ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, FailedCheck,
     GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment,
-    ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Summary, SummaryTime, Target, TimeKind,
-    Verdict,
+    ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, Summary, SummaryTime, Target,
+    TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One generator against one target, once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -140,6 +141,19 @@ impl Run {
     pub fn server_samples_of_window(&self) -> impl Iterator<Item = &ServerSample> {
         let window = self.phases.window.start_ns..=self.phases.window.end_ns;
         self.server_samples.iter().filter(move |sample| window.contains(&sample.at_ns))
+    }
+
+    /// The intervals of every cohort by time: those that began together, in order, each until the next began. The last
+    /// lasts to the end of the drain.
+    pub fn intervals_by_time(&self) -> Vec<(Span, Vec<&Interval>)> {
+        let mut by_start: BTreeMap<u64, Vec<&Interval>> = BTreeMap::new();
+        for interval in &self.intervals {
+            by_start.entry(interval.start_ns).or_default().push(interval);
+        }
+        let last_ns = self.phases.drain.end_ns.max(self.phases.window.end_ns);
+        let ends: Vec<u64> = by_start.keys().copied().skip(1).chain([last_ns]).collect();
+        let parts = by_start.into_iter().zip(ends);
+        parts.map(|((start_ns, intervals), end_ns)| (Span { start_ns, end_ns }, intervals)).collect()
     }
 
     /// The memory by which the server's highest value in the window exceeds that before the load, for each open connection,

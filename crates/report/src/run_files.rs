@@ -7,10 +7,9 @@
 
 use crate::run_text::STEPS_PER_HALF;
 use paceline_escape::CsvText;
-use paceline_record::{Block, Interval, Phase, Run, Second, TimeKind, Times};
+use paceline_record::{Block, Interval, Phase, Run, Second, Span, TimeKind, Times};
 use paceline_stats::{Histogram, ratio};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -131,20 +130,13 @@ pub fn second_csv(second: &Second, series: &[String]) -> String {
 /// The seconds of a finished run as CSV, as `--csv` writes them during the run, from the intervals of its record. What a
 /// record does not have by the second is empty: the backlog, the server's figures, the offered rate if it changes.
 pub fn run_seconds_csv(run: &Run) -> String {
-    let mut by_start = BTreeMap::<u64, Vec<&Interval>>::new();
-    for interval in &run.intervals {
-        by_start.entry(interval.start_ns).or_default().push(interval);
-    }
-    let end_ns = run.phases.drain.end_ns.max(run.phases.window.end_ns);
-    let ends: Vec<u64> = by_start.keys().copied().skip(1).chain([end_ns]).collect();
-    let line = |((start_ns, intervals), end_ns): ((u64, Vec<&Interval>), u64)| {
-        second_csv(&second(run, start_ns, end_ns, &intervals), &[])
-    };
-    seconds_csv_header(&[]) + &by_start.into_iter().zip(ends).map(line).collect::<String>()
+    let seconds = run.intervals_by_time();
+    let line = |(span, intervals): &(Span, Vec<&Interval>)| second_csv(&second(run, *span, intervals), &[]);
+    seconds_csv_header(&[]) + &seconds.iter().map(line).collect::<String>()
 }
 
 /// The second of a run in which these cohorts ended.
-fn second(run: &Run, start_ns: u64, end_ns: u64, intervals: &[&Interval]) -> Second {
+fn second(run: &Run, Span { start_ns, end_ns }: Span, intervals: &[&Interval]) -> Second {
     let sum = |count: fn(&Block) -> u64| {
         intervals.iter().fold(0_u64, |sum, interval| sum.saturating_add(count(&interval.block)))
     };
@@ -157,7 +149,8 @@ fn second(run: &Run, start_ns: u64, end_ns: u64, intervals: &[&Interval]) -> Sec
     };
     let offers = matches!(phase, Phase::Warmup | Phase::Window) && !run.loop_.has_several_rates();
     let ok = sum(|block| block.counts.ok);
-    let [connect_failed, unsent] = [sum(|block| block.counts.connect_failed), sum(|block| block.counts.unsent)];
+    let [connect_failed, unsent] =
+        [sum(|block| block.counts.connect_failed), sum(|block| block.counts.unsent)];
     let sent = sum(|block| block.counts.scheduled).saturating_sub(connect_failed).saturating_sub(unsent);
     let mut second = Second {
         at: moment(&run.started_at, start_ns),
