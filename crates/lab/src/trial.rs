@@ -144,7 +144,8 @@ fn counted_database<'a>(launch: &'a Deployment, cell: &Cell) -> Option<&'a Runni
     launch.database().filter(|_| cell.case.database.is_some())
 }
 
-fn job(
+/// What the generator is to do for a trial.
+pub fn job(
     trial: &Trial,
     cell: &Cell,
     seed: u64,

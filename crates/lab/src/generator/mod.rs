@@ -25,6 +25,7 @@ pub use follow::{FollowOptions, ObservedRun, follow};
 use crate::LabError;
 use paceline_peers::{PrintedReport, launchable, peer};
 use personality::Personality;
+use std::path::Path;
 use third_party::ThirdPartyGenerator;
 
 /// The name of Paceline's own generator.
@@ -79,6 +80,12 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn LoadGene
         return Err(LabError::Generator { problem: not_understood(&words[0]) });
     }
     Ok(Box::new(paceline::Paceline::new(words)))
+}
+
+/// Paceline's own generator, which profiles the server in a second window; the flame graph is written to a file.
+pub(crate) fn profiler(own: &[String], flame_graph: &Path) -> impl LoadGenerator + use<> {
+    let flag = format!("--profile={}", flame_graph.display());
+    paceline::Paceline::new(own.to_vec()).with_flags(&[flag])
 }
 
 /// The error for a template with an unknown program.

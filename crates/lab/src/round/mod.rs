@@ -7,6 +7,7 @@
 mod attempts;
 mod estimate;
 mod full_rates;
+mod profile;
 mod round_launch;
 mod start;
 
@@ -22,7 +23,7 @@ use full_rates::FullRates;
 use paceline_catalogue::{Balancer, CoresWanted, Database, LaunchWarmUp, Manifest, PlannedLaunch, Workload};
 use paceline_host::Neighbours;
 use paceline_host::private_network::outside;
-use paceline_record::{Environment, Fault, Server, Stage, Trial};
+use paceline_record::{Environment, Fault, Run, Server, Stage, Trial};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,6 +65,8 @@ pub struct RoundContext<'a> {
     pub scratch: PathBuf,
     /// A folder for the expected bodies; they are kept.
     pub bodies: PathBuf,
+    /// Whether each server is profiled after all trials.
+    pub is_profiled: bool,
     /// The wall clock in RFC 3339.
     pub now: fn() -> String,
     /// Makes a new id.
@@ -130,6 +133,18 @@ pub enum RoundEvent<'a> {
         /// The rest of the round.
         estimate: &'a RoundEstimate,
     },
+    /// A server is started again for a profile; all trials are kept.
+    Profiling {
+        /// The launch, with the only load.
+        launch: &'a PlannedLaunch,
+    },
+    /// A server was profiled.
+    Profiled {
+        /// The launch.
+        launch: &'a PlannedLaunch,
+        /// The run with its profile, or why there is none; or why there is no run.
+        run: Result<&'a Run, &'a str>,
+    },
     /// The trials that the environment spoiled are retried.
     Again {
         /// How many trials.
@@ -189,6 +204,9 @@ pub fn carry_out(
     }
     for launch in again {
         round.launch(launch)?;
+    }
+    if context.is_profiled {
+        round.profile(launches);
     }
     Ok(RoundSummary { unusable: round.tally.unusable(launches, sitting.gone) })
 }

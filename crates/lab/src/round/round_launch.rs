@@ -44,8 +44,8 @@ pub(super) struct RoundLaunch<'a> {
 }
 
 /// The validations: of the server itself, and of the same answers through the balancer if there is one.
-struct Validations {
-    direct: ValidationResult,
+pub(super) struct Validations {
+    pub(super) direct: ValidationResult,
     balanced: Option<ValidationResult>,
 }
 
@@ -97,7 +97,7 @@ impl RunningRound<'_> {
     }
 
     /// The cores for each process of a launch.
-    fn pinning(&self, planned: &PlannedLaunch, reserved: Option<&ReservedMachines>) -> Pinning {
+    pub(super) fn pinning(&self, planned: &PlannedLaunch, reserved: Option<&ReservedMachines>) -> Pinning {
         let wanted = planned.server.cores_of(&planned.form);
         let cores = &self.context.cores;
         let pins = planned.cells.iter().map(|cell| cell.load.pin);
@@ -258,7 +258,11 @@ impl RunningRound<'_> {
             .ok_or(LabError::Interrupted)
     }
 
-    fn validated(&self, launch: &RoundLaunch<'_>, deployment: &Deployment) -> Result<Validations, LabError> {
+    pub(super) fn validated(
+        &self,
+        launch: &RoundLaunch<'_>,
+        deployment: &Deployment,
+    ) -> Result<Validations, LabError> {
         let engine = self.context.starter.engine_probe();
         let workloads = self.workloads_of(launch.planned);
         let by = |route, traits: &Traits| match deployment.address_by(route) {
@@ -320,7 +324,7 @@ impl RunningRound<'_> {
     }
 
     /// Warms the launch up, unless the plan or a first run excludes it.
-    fn warm_up(
+    pub(super) fn warm_up(
         &mut self,
         launch: &RoundLaunch<'_>,
         deployment: &mut Deployment,
@@ -351,7 +355,7 @@ impl RunningRound<'_> {
         needed.map(|workload| launch.server.adapt(workload)).collect()
     }
 
-    fn begin(&mut self, launch: &RoundLaunch<'_>, cell: &Cell) -> Trial {
+    pub(super) fn begin(&mut self, launch: &RoundLaunch<'_>, cell: &Cell) -> Trial {
         let place = TrialContext {
             round: self.sitting.round,
             sitting: self.sitting.sitting,
@@ -382,7 +386,7 @@ impl RunningRound<'_> {
 }
 
 /// How the runs of a launch are started and followed.
-fn follow_options<'a>(
+pub(super) fn follow_options<'a>(
     context: &'a RoundContext<'_>,
     launch: &'a RoundLaunch<'_>,
     folder: &'a Path,

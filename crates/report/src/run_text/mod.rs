@@ -43,6 +43,11 @@ pub struct RunTextOptions {
     pub time_unit: Option<TimeUnit>,
 }
 
+/// The profile of a run's server in lines, or why there is none.
+pub fn profile_text(run: &Run, width: usize) -> TerminalText {
+    TerminalText::coloured(&profile::of_run(run, Style::new(false, width.max(MIN_WIDTH))))
+}
+
 /// The minimum width of the text: below it, the terminal breaks the lines.
 const MIN_WIDTH: usize = 30;
 

@@ -21,15 +21,17 @@ struct FlameBox<'p> {
     from: u64,
 }
 
-/// Draws the profile of a run's server; none if it has no profile.
-pub fn flame_graph(run: &Run) -> Option<Printable> {
+/// Draws the profile of a run's server; none if it has no profile. Without a name the server has that of its record.
+pub fn flame_graph(run: &Run, name: Option<&str>) -> Option<Printable> {
     let profile = run.profile.as_ref()?;
     let boxes = boxes(&profile.calls);
     let deepest = boxes.iter().map(|drawn| drawn.call.depth).max().unwrap_or(0);
     let bottom = HEADING + f64::from(deepest + 1) * ROW;
     let scale = (WIDTH - 2.0 * MARGIN) / (profile.samples.max(1) as f64);
     let mut canvas = Canvas::default();
-    heading(&mut canvas, run, profile);
+    let of_record = run.server.as_ref().map(|server| server.name.as_str());
+    let name = name.or(of_record).unwrap_or("the server");
+    heading(&mut canvas, name, &run.target.url, profile);
     for drawn in boxes {
         let width = drawn.call.samples as f64 * scale;
         if width < MIN_WIDTH {
@@ -40,19 +42,17 @@ pub fn flame_graph(run: &Run) -> Option<Printable> {
         let about = format!("{}: {} samples, {share:.1} %", drawn.call.name, drawn.call.samples);
         canvas.named_box(at, (width, ROW - 1.0), colour(drawn.call), &drawn.call.name, &about);
     }
-    let name = run.server.as_ref().map_or("server", |server| &server.name);
     Some(canvas.finish(WIDTH, bottom + MARGIN, &format!("Flame graph of {name}")).into())
 }
 
-fn heading(canvas: &mut Canvas, run: &Run, profile: &Profile) {
-    let name = run.server.as_ref().map_or("the server", |server| &server.name);
+fn heading(canvas: &mut Canvas, name: &str, url: &str, profile: &Profile) {
     canvas.text((MARGIN, 26.0), Anchor::Start, "h", &format!("CPU time of {name} under load"));
     let kernel = profile.kernel_share.map_or("kernel not sampled".to_owned(), |share| {
         format!("{} in the kernel (blue)", paceline_stats::percent_text(share))
     });
     let about = format!(
         "{} · {} samples of {} · {kernel} · width: share of CPU time, waiting not included",
-        run.target.url, profile.samples, profile.event
+        url, profile.samples, profile.event
     );
     canvas.text((MARGIN, 46.0), Anchor::Start, "m", &about);
 }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn names_are_escaped_and_fit_their_boxes() {
         let mut run = fixture::run(0);
-        assert!(flame_graph(&run).is_none());
+        assert!(flame_graph(&run, None).is_none());
         let long = format!("Vec<{}>", "x".repeat(400));
         run.profile = Some(Profile {
             samples: 1_000,
@@ -123,7 +123,7 @@ mod tests {
             ],
             ..Profile::default()
         });
-        let drawn = flame_graph(&run).unwrap().to_string();
+        let drawn = flame_graph(&run, None).unwrap().to_string();
         assert!(drawn.contains("Vec&lt;x") && !drawn.contains("Vec<x"), "{drawn}");
         assert_eq!(drawn.matches("<rect x=").count(), 3, "the last has no width: {drawn}");
         let text = drawn.lines().find(|line| line.contains("\u{2026}</text>"));

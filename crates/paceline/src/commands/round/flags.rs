@@ -184,6 +184,11 @@ pub struct ResumeFlags {
     /// Exit 0 even if no row of the report is usable: all invalid, overloaded or failed
     #[arg(hide_short_help = true, long, env = "PACELINE_ALLOW_INVALID", hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub allow_invalid: bool,
+    /// Then profile each server under the first closed load: flame graphs, table of functions
+    ///
+    /// In launches after all trials, which are not stored. Needs perf; DIR gets SERVER.svg and functions.txt.
+    #[arg(hide_short_help = true, long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "profiles", conflicts_with_all = ["on", "loaders"])]
+    pub profile: Option<PathBuf>,
     /// Print only the report and errors
     #[arg(long, short)]
     pub quiet: bool,

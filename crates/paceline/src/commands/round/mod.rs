@@ -7,6 +7,7 @@ mod generator;
 mod machine;
 mod open;
 mod plan;
+mod profiles;
 mod progress;
 mod resume;
 mod store;
@@ -25,17 +26,18 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use flags::{PlanFlags, ResumeFlags};
 use open::OpenedRound;
-use paceline_catalogue::{Catalogue, Folders, Plan, PlannedLaunch};
+use paceline_catalogue::{Catalogue, Folders, Plan};
 use paceline_host::{Interrupt, User};
 use paceline_lab::{
-    Cores, CurrentSitting, Fleet, LabError, NodeUser, Provisioner, RoundContext, RoundEstimate, RoundSummary,
-    Starter, carry_out,
+    Cores, CurrentSitting, Fleet, LabError, NodeUser, Provisioner, RoundContext, RoundEstimate, RoundEvent,
+    RoundSummary, Starter, carry_out,
 };
 use paceline_record::Round;
 use paceline_report::{Options, Report, RoundMetrics};
 use paceline_run::wall_clock;
 use paceline_store::Store;
 use paceline_web::{Library, Records};
+use profiles::RoundProfiles;
 use progress::RoundProgress;
 use std::net::IpAddr;
 use std::path::Path;
@@ -102,7 +104,8 @@ fn run_in(
     let watched = view.as_ref().map(|view| watched(view, &opened.round, &store)).transpose()?;
     let mut dashboards = dashboards(&resume_flags, &opened.round, &store)?;
     let mut trial_store = RoundTrialStore::new(&store, &opened.round.id, watched, dashboards.as_ref());
-    let outcome = sit(&opened, &resume_flags, catalogue, &mut trial_store, &mut progress);
+    let mut profiles = open_profiles(&resume_flags, &mut progress)?;
+    let outcome = sit(&opened, &resume_flags, catalogue, &mut trial_store, &mut progress, profiles.as_mut());
     progress.end();
     if let Some(error) = dashboards.as_mut().and_then(Dashboards::finish) {
         progress.note(&format!("metrics were not exported: {error}"));
@@ -123,6 +126,7 @@ fn run_in(
     // All is kept and nothing runs: Ctrl-C ends the round also where the reader of the report does not read.
     paceline_host::system::end_by_signals();
     let report = print_report(&opened.round, &store, format)?;
+    print_profiles(profiles, format, &mut progress)?;
     if !resume_flags.allow_invalid && !report.has_sound_row() {
         progress.note("every row is invalid, overloaded or failed, so no row is ranked (exit status 1)");
         status = Status::Failed;
@@ -181,6 +185,7 @@ fn sit(
     catalogue: &Catalogue,
     trial_store: &mut RoundTrialStore<'_>,
     progress: &mut RoundProgress,
+    mut profiles: Option<&mut RoundProfiles>,
 ) -> Result<RoundSummary, StopReason> {
     let interrupt = Interrupt::listen_saying(progress.stopping())
         .context("cannot install the handler for Ctrl-C (SIGINT)")
@@ -229,6 +234,7 @@ fn sit(
         environment: &opened.environment,
         scratch: scratch.folder().to_owned(),
         bodies: state.join("bodies"),
+        is_profiled: profiles.is_some(),
         now: wall_clock::now_rfc3339,
         new_id: wall_clock::new_id,
     };
@@ -238,8 +244,15 @@ fn sit(
         seed: opened.round.seed,
         gone: &opened.gone,
     };
-    let launches: &[PlannedLaunch] = &opened.launches;
-    Ok(carry_out(&context, sitting, launches, trial_store, &mut |event| progress.handle_event(event))?)
+    let mut listener = |event: RoundEvent<'_>| tell(event, profiles.as_deref_mut(), progress);
+    Ok(carry_out(&context, sitting, &opened.launches, trial_store, &mut listener)?)
+}
+
+fn tell(event: RoundEvent<'_>, profiles: Option<&mut RoundProfiles>, progress: &mut RoundProgress) {
+    if let (RoundEvent::Profiled { launch, run }, Some(profiles)) = (event, profiles) {
+        profiles.add(launch, run);
+    }
+    progress.handle_event(event);
 }
 
 /// The user that servers on other machines run as: the one given, else the one that they run as here.
@@ -252,6 +265,30 @@ fn interrupted(round: &str) -> anyhow::Error {
     Complaint::interrupted("interrupted; the trials so far are stored")
         .hint(format!("continue it with: paceline round --resume {round}"))
         .into()
+}
+
+/// The profiles of `--profile`, if there can be any.
+fn open_profiles(flags: &ResumeFlags, progress: &mut RoundProgress) -> anyhow::Result<Option<RoundProfiles>> {
+    let Some(folder) = &flags.profile else { return Ok(None) };
+    if let Some(why) = RoundProfiles::missing() {
+        progress.note(&why);
+        return Ok(None);
+    }
+    RoundProfiles::open(folder).map(Some)
+}
+
+fn print_profiles(
+    profiles: Option<RoundProfiles>,
+    format: Format,
+    progress: &mut RoundProgress,
+) -> anyhow::Result<()> {
+    let Some(profiles) = profiles else { return Ok(()) };
+    let (text, notes) = profiles.finish();
+    if format != Format::Json {
+        print(text)?;
+    }
+    notes.iter().for_each(|note| progress.note(note));
+    Ok(())
 }
 
 fn print_report(round: &Round, store: &Store, format: Format) -> anyhow::Result<Report> {

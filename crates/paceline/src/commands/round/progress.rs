@@ -83,6 +83,9 @@ impl RoundProgress {
             }
             RoundEvent::Loading { trial, estimate } => self.now(&with_estimate(&cell(trial), estimate)),
             RoundEvent::Kept { trial, estimate } => self.kept(trial, estimate),
+            RoundEvent::Profiling { launch } => self.doing(&format!("profiling {}", launch.server.id)),
+            // The profiles are listed after the report.
+            RoundEvent::Profiled { .. } => {}
             RoundEvent::Again { trials } => {
                 self.done(&format!(
                     "repeating {} that other activity on the machine disturbed",

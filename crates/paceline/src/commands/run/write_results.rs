@@ -27,7 +27,7 @@ pub fn write_results(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Err
     for path in flags.hgrms() {
         failed.extend(crate::file::write_whole(path, run_hgrm(run).as_bytes()).err());
     }
-    if let (Some(path), Some(picture)) = (&flags.profile, flame_graph(run)) {
+    if let (Some(path), Some(picture)) = (&flags.profile, flame_graph(run, None)) {
         failed.extend(write_file(path, &picture).err());
     }
     let mut failed = failed.into_iter();

@@ -68,6 +68,30 @@ fn a_round_measures_keeps_and_reports() {
 }
 
 #[test]
+fn a_round_profiles_its_servers_or_says_why_not() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    let ran = tree.run(&[&SHORT[..], &["--repeats", "1", "--profile=pictures"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (round, trials) = tree.kept();
+    assert!(round.finished_at.is_some());
+    assert_each_once(&trials, 1);
+    for trial in &trials {
+        let run = trial.run.as_ref().unwrap();
+        assert!(run.profile.is_none() && run.profile_failure.is_none(), "no trial contains a profile");
+    }
+    let folder = tree.path("pictures");
+    if ran.stderr.contains("no profiles: ") || ran.stderr.contains("no profile of ") {
+        println!("no profile here: {}", ran.stderr);
+        assert!(!folder.join("python-good.svg").exists(), "{ran:?}");
+    } else {
+        let picture = fs::read_to_string(folder.join("python-good.svg")).unwrap();
+        assert!(picture.starts_with("<svg") && picture.contains("python-good"));
+        let functions = fs::read_to_string(folder.join("functions.txt")).unwrap();
+        assert!(functions.starts_with("python-good") && ran.stdout.contains(&functions), "{functions}");
+    }
+}
+
+#[test]
 fn several_generators_share_the_loads_of_a_round() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let ran = tree.run(&[&SHORT[..], &["--repeats", "1", "--loaders", "2", "--rate", "100"]].concat());
