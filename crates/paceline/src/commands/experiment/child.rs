@@ -3,13 +3,18 @@
 //! If the server's processes run on this machine and leave cores free, the child runs on those.
 
 use super::listener::server_cores;
+use super::settled_cores::{MAX_ATTEMPTS, SettledCores};
 use crate::commands::run::duration;
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, Objective};
 use paceline_host::{Interrupt, system};
-use paceline_record::Run;
+use paceline_record::{Pinning, Run};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::rc::Rc;
 use std::time::Duration;
+
+/// The longest load that is delayed and repeated: the cores of a virtual machine rarely stay in place for longer.
+const MAX_PLACED_LOAD: Duration = Duration::from_secs(15);
 
 /// The longest record that is read: far more than a run of hours writes.
 pub(super) const MAX_RECORD_BYTES: u64 = 1 << 28;
@@ -107,6 +112,8 @@ pub(super) struct ChildLoad {
     interrupt: Interrupt,
     objective: Option<Objective>,
     runs: usize,
+    cores: Rc<SettledCores>,
+    is_warm_up: bool,
 }
 
 impl ChildLoad {
@@ -116,8 +123,24 @@ impl ChildLoad {
         records: PathBuf,
         prefix: &str,
         interrupt: Interrupt,
+        cores: Rc<SettledCores>,
     ) -> Self {
-        Self { url, flags, records, prefix: prefix.to_owned(), interrupt, objective: None, runs: 0 }
+        Self {
+            url,
+            flags,
+            records,
+            prefix: prefix.to_owned(),
+            interrupt,
+            objective: None,
+            runs: 0,
+            cores,
+            is_warm_up: false,
+        }
+    }
+
+    /// Whether the next runs only warm the server up: they do not wait for the place of the cores.
+    pub(super) fn warms_up(&mut self, is_warm_up: bool) {
+        self.is_warm_up = is_warm_up;
     }
 
     /// Sets the objective that every open-loop run is judged by; none for no objective.
@@ -143,6 +166,11 @@ impl ChildLoad {
             .map_err(|error| failed(error.to_string()))?;
         let run = paceline_record::read_run(&json).map_err(|error| failed(error.to_string()))?;
         Ok((run, record_name))
+    }
+
+    fn run_once(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
+        let (run, record_name) = self.record(request, &[])?;
+        Ok(LoadResult { record: Some(record_name), ..LoadResult::from_run(&run) })
     }
 
     /// The URL of the target.
@@ -182,18 +210,39 @@ impl ChildLoad {
 
 impl LoadRunner for ChildLoad {
     fn run(&mut self, request: &LoadRequest) -> Result<LoadResult, LoadError> {
-        let (run, record_name) = self.record(request, &[])?;
-        Ok(LoadResult { record: Some(record_name), ..LoadResult::from_run(&run) })
+        let server_cores = server_cores(&self.url);
+        if self.is_warm_up || server_cores.is_empty() || request.warmup + request.window > MAX_PLACED_LOAD {
+            return self.run_once(request);
+        }
+        let (pinning, cores) = (pinning_beside(&server_cores), Rc::clone(&self.cores));
+        let mut attempt = 1;
+        loop {
+            let (result, is_moved) = cores.measured(&pinning, || self.run_once(request))?;
+            if !is_moved || attempt == MAX_ATTEMPTS {
+                return Ok(result);
+            }
+            attempt += 1;
+        }
     }
+}
+
+/// The cores of this process that a server leaves free.
+fn free_cores(server_cores: &[u32]) -> Vec<u32> {
+    let own = system::affinity().unwrap_or_default();
+    own.into_iter().filter(|core| !server_cores.contains(core)).collect()
+}
+
+/// Where a server runs, and a load beside it.
+fn pinning_beside(server_cores: &[u32]) -> Pinning {
+    let generator = free_cores(server_cores);
+    let disjoint = !generator.is_empty() && !server_cores.is_empty();
+    Pinning { server: server_cores.to_vec(), generator, disjoint, ..Pinning::default() }
 }
 
 /// Runs this program on the cores that a server leaves free. Affinity belongs to a thread and is inherited by its
 /// children, so a thread is created for it.
 pub(super) fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, LoadError> {
-    let free: Vec<u32> = system::affinity().map_or_else(
-        |_| Vec::new(),
-        |cores| cores.into_iter().filter(|core| !server_cores.contains(core)).collect(),
-    );
+    let free = free_cores(server_cores);
     let started = std::thread::spawn(move || {
         if !free.is_empty() {
             // If the system refuses, the run has all cores, which its record says.

@@ -14,6 +14,7 @@ mod output;
 mod profiles;
 mod revision_gate;
 mod server;
+mod settled_cores;
 pub mod why;
 
 use crate::exit::{Complaint, Status};
@@ -21,7 +22,9 @@ use child::{ChildLoad, LoadFlags};
 use paceline_experiment::{LoadError, warm_up};
 use paceline_host::Interrupt;
 use server::ServerChild;
+use settled_cores::SettledCores;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The target of an experiment.
@@ -45,6 +48,8 @@ struct ExperimentContext {
     flags: LoadFlags,
     records: PathBuf,
     interrupt: Interrupt,
+    /// Shared by all loads.
+    cores: Rc<SettledCores>,
     /// Whether servers of the lab are started so that a profile has names.
     is_profiled: bool,
 }
@@ -60,7 +65,8 @@ impl ExperimentContext {
         std::fs::create_dir_all(&records)
             .with_context(|| format!("cannot create the folder for records {}", records.display()))?;
         let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
-        Ok(Self { flags, records, interrupt, is_profiled: false })
+        let cores = Rc::new(SettledCores::new(None, interrupt));
+        Ok(Self { flags, records, interrupt, cores, is_profiled: false })
     }
 
     /// Opens a target for load. A server of the lab is started for it and stopped with it.
@@ -81,7 +87,9 @@ impl ExperimentContext {
                 (Some(server), url)
             }
         };
-        let load = ChildLoad::new(url, self.flags.clone(), self.records.clone(), prefix, self.interrupt);
+        let cores = Rc::clone(&self.cores);
+        let load =
+            ChildLoad::new(url, self.flags.clone(), self.records.clone(), prefix, self.interrupt, cores);
         Ok(OpenTarget { load, server })
     }
 }
@@ -100,7 +108,10 @@ impl OpenTarget {
 
     /// Runs a closed loop on the target until it is warm or the limit is reached. Returns whether it is warm.
     fn warm(&mut self, limit: Duration) -> Result<bool, LoadError> {
-        warm_up(&mut self.load, limit)
+        self.load.warms_up(true);
+        let is_warm = warm_up(&mut self.load, limit);
+        self.load.warms_up(false);
+        is_warm
     }
 }
 

@@ -5,16 +5,17 @@
 
 use super::settings::{Settings, SettingsLoad};
 use crate::commands::experiment::child::{check, run_beside};
+use crate::commands::experiment::settled_cores::{MAX_ATTEMPTS, SettledCores};
 use crate::exit::Complaint;
 use crate::lab_folders::shepherd_command;
 use paceline_catalogue::{CoresWanted, set_profiling_variables};
 use paceline_experiment::{BlockSide, LoadError, LoadResult, LoadServerUse, RegressionBench, SIDES};
 use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{CoreTicks, CpuQuota, Interrupt};
-use paceline_lab::{CommandLaunch, CoreDistances, Cores, LaunchError, RunningServer, Starter, with_after};
+use paceline_lab::{CommandLaunch, Cores, LaunchError, RunningServer, Starter};
 use paceline_record::{Pinning, Run};
-use paceline_run::{environment, wall_clock};
-use std::cell::{Cell, RefCell};
+use paceline_run::wall_clock;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -28,12 +29,6 @@ const WINDOW_WARM_UP: Duration = Duration::from_millis(200);
 const QUIET_SHARE: f64 = 0.25;
 /// The longest wait for a quiet machine between two blocks.
 const QUIET_WAIT: Duration = Duration::from_secs(10);
-/// How long a window may be delayed until the cores are as far apart as usual.
-const MAX_CORE_WAIT: Duration = Duration::from_secs(15);
-/// The share of the budget that all windows together may be delayed.
-const MAX_CORE_WAITS: f64 = 0.2;
-/// How often a window is measured while the host moves the cores.
-const MAX_ATTEMPTS: u32 = 3;
 /// After this many repetitions in a row that were disturbed again, the machine counts as always busy.
 const MAX_FUTILE: u32 = 6;
 /// The longest record that is read.
@@ -64,10 +59,7 @@ pub struct Bench<'a> {
     sides: [SideServer; SIDES],
     starter: Starter,
     pinning: Pinning,
-    /// How far apart the cores were before each window.
-    distances: RefCell<CoreDistances>,
-    /// How long windows were delayed for them.
-    core_waits: Cell<Duration>,
+    cores: SettledCores,
     records: PathBuf,
     interrupt: Interrupt,
     begun: Instant,
@@ -99,8 +91,7 @@ impl<'a> Bench<'a> {
             sides,
             starter,
             pinning,
-            distances: RefCell::new(CoreDistances::from_trials(&[], environment::read().virtual_machine)),
-            core_waits: Cell::new(Duration::ZERO),
+            cores: SettledCores::new(Some(settings.budget), interrupt),
             records,
             interrupt,
             begun: Instant::now(),
@@ -189,7 +180,7 @@ impl<'a> Bench<'a> {
     fn window(&self, server: &mut RunningServer, load: SideLoad<'_>) -> Result<LoadResult, LoadError> {
         let mut attempt = 1;
         loop {
-            let (result, is_moved) = self.settled(server, load)?;
+            let (result, is_moved) = self.cores.measured(&self.pinning, || self.run(server, load))?;
             let is_void = result.void_because().is_some();
             let is_repeated = if is_moved {
                 attempt < MAX_ATTEMPTS
@@ -206,26 +197,6 @@ impl<'a> Bench<'a> {
             }
             attempt += 1;
         }
-    }
-
-    /// A window that begins with the cores as far apart as usual, and whether the host moved them meanwhile.
-    fn settled(
-        &self,
-        server: &mut RunningServer,
-        load: SideLoad<'_>,
-    ) -> Result<(LoadResult, bool), LoadError> {
-        let left = self.settings.budget.mul_f64(MAX_CORE_WAITS).saturating_sub(self.core_waits.get());
-        let limit = MAX_CORE_WAIT.min(left);
-        let settled = self.distances.borrow_mut().settle(&self.pinning, limit, self.interrupt);
-        let before = settled.map_err(|_only_interrupted| LoadError::Interrupted)?;
-        let waited_s = before.map_or(0.0, |before| before.waited_s);
-        self.core_waits.set(self.core_waits.get() + Duration::from_secs_f64(waited_s));
-        let result = self.run(server, load)?;
-        // A wait in vain is not repeated.
-        let is_moved = before
-            .filter(|before| before.unusual_ns().is_none())
-            .is_some_and(|before| with_after(before, &self.pinning).unusual_ns().is_some());
-        Ok((result, is_moved))
     }
 
     fn run(&self, server: &mut RunningServer, load: SideLoad<'_>) -> Result<LoadResult, LoadError> {
