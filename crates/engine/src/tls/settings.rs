@@ -137,6 +137,7 @@ impl TlsSettings {
         let mut config = self.config.clone();
         config.resumption = resumption;
         config.alpn_protocols = vec![alpn.to_vec()];
+        config.enable_secret_extraction = true;
         config.client_auth_cert_resolver = Arc::<ClientCertificateResolver>::clone(&when_asked);
         (Arc::new(config), when_asked)
     }

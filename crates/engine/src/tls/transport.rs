@@ -8,13 +8,15 @@
 use super::certificate::ClientCertificateResolver;
 use super::fault::{ClientCertificate, TlsError, TlsFault};
 use super::outcome::TlsOutcome;
+use super::records::MAX_RECORD;
 use super::session::{PeerEnd, TlsSession};
 use super::settings::TlsSettings;
 use super::tunnel::Tunnel;
 use crate::{Clock, IoProgress, Nanos, Readiness, Slot, TcpCounts, Transport, WaitLimit};
 use paceline_job::Protocol;
+use rustls::ClientConfig;
+use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection};
 use std::io;
 use std::sync::Arc;
 
@@ -47,8 +49,10 @@ pub struct TlsTransport<T: Transport, C> {
     tunnels: Vec<Option<Box<Tunnel>>>,
     /// Whether the server has sent application data on any connection.
     answered: bool,
-    /// The bytes just read from the wire.
+    /// The bytes just read from the wire, after the beginning of a record.
     wire: Box<[u8]>,
+    /// The record just made.
+    sealed: Vec<u8>,
     /// Slots with an end or an error still to be reported.
     owing: Vec<Slot>,
     outcome: TlsOutcome,
@@ -70,7 +74,8 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
             tunnel: settings.tunnel.clone(),
             tunnels: (0..slots).map(|_| None).collect(),
             answered: false,
-            wire: vec![0; WIRE].into_boxed_slice(),
+            wire: vec![0; MAX_RECORD + WIRE].into_boxed_slice(),
+            sealed: Vec::new(),
             owing: Vec::new(),
             outcome: TlsOutcome::default(),
         }
@@ -112,9 +117,12 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
     }
 
     fn begin_handshake(&mut self, slot: Slot) -> io::Result<IoProgress> {
-        let tls = ClientConnection::new(Arc::clone(&self.config), self.name.clone())
-            .map_err(|error| self.record_error(TlsError::from_error(&error, true, self.certificate())))?;
-        self.sessions[slot as usize] = Some(Box::new(TlsSession::new(tls, self.clock.now())));
+        let certificate = self.certificate();
+        let tls = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())
+            .map_err(|error| self.record_error(TlsError::from_error(&error, true, certificate)))?;
+        let mut session = TlsSession::new(tls, self.clock.now());
+        session.advance(&[], certificate).map_err(|error| self.record_error(error))?;
+        self.sessions[slot as usize] = Some(Box::new(session));
         self.advance_handshake(slot)
     }
 
@@ -129,22 +137,21 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
                 Err(error) if is_gone(&error) => false,
                 Err(error) => return Err(error),
             };
-            if session.is_agreed() && flushed {
-                if self.agreement.is_some_and(|agreement| session.tls().alpn_protocol() != Some(agreement)) {
+            if let Some(agreed) = session.agreed().filter(|_| flushed) {
+                if self.agreement.is_some_and(|agreement| agreed.alpn_protocol() != Some(agreement)) {
                     return Err(self.record_error(TlsError::plain(TlsFault::NoSuchHttp)));
                 }
-                session.made = true;
-                self.outcome.made(session.tls());
+                self.outcome.made(agreed);
+                session.open().map_err(|error| self.record_error(error))?;
                 return Ok(IoProgress::Done);
             }
-            let count = match self.inner.receive(slot, &mut self.wire) {
+            let count = match self.inner.receive(slot, &mut self.wire[..WIRE]) {
                 Ok(0) => return Err(lost(&mut self.outcome, session, None, certificate)),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(IoProgress::Pending),
                 Err(error) => return Err(lost(&mut self.outcome, session, Some(error), certificate)),
             };
-            if let Err((_, error)) = session.decrypt(&self.wire[..count], &mut [], certificate) {
-                // The alert of rustls is meant for the server.
+            if let Err(error) = session.advance(&self.wire[..count], certificate) {
                 let _ = session.flush(slot, &mut self.inner);
                 return Err(self.record_error(error));
             }
@@ -162,13 +169,14 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
         let mut filled = session.drain(buffer);
         while session.end == PeerEnd::Open && session.failed.is_none() {
-            // Never more than there is room for: the rest of a record that began before, at most a record, waits in
-            // rustls for the next read, which the caller does after a full buffer.
+            // Never more than there is room for: of a record that began before, at most a record waits in the session for
+            // the next read, which the caller does after a full buffer.
             let room = (buffer.len() - filled).min(WIRE);
             if room == 0 {
                 break;
             }
-            match self.inner.receive(slot, &mut self.wire[..room]) {
+            let kept = session.kept();
+            match self.inner.receive(slot, &mut self.wire[kept..kept + room]) {
                 Ok(0) => {
                     session.end = PeerEnd::Cut;
                     if session.gone(None, certificate).is_some() {
@@ -176,7 +184,8 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
                     }
                 }
                 Ok(count) => {
-                    match session.decrypt(&self.wire[..count], &mut buffer[filled..], certificate) {
+                    let wire = &mut self.wire[..kept + count];
+                    match session.decrypt(wire, &mut buffer[filled..], certificate) {
                         Ok(more) => filled += more,
                         Err((more, error)) => {
                             filled += more;
@@ -206,7 +215,7 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
     /// Sends bytes that waited, if there is room now.
     fn send_pending(&mut self, slot: Slot) {
         if let Some(session) = &mut self.sessions[slot as usize]
-            && session.made
+            && session.is_made()
             && session.wants_room()
             && let Err(error) = session.flush(slot, &mut self.inner)
         {
@@ -252,7 +261,7 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
         let certificate = self.certificate();
         let Some(session) = &mut self.sessions[slot as usize] else { return Err(not_connected()) };
-        match session.send(slot, &mut self.inner, bytes) {
+        match session.send(slot, &mut self.inner, bytes, &mut self.sealed) {
             Err(error) if is_gone(&error) => Err(lost(&mut self.outcome, session, Some(error), certificate)),
             sent => sent,
         }

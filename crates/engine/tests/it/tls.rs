@@ -5,7 +5,9 @@
 
 use crate::server::reset;
 use crate::support::{REQUEST, asking, closed_loop};
-use crate::tls_server::{After, Authority, Stream, accept, self_signed, serve, server_config};
+use crate::tls_server::{
+    After, Authority, Stream, accept, self_signed, serve, server_config, server_config_by,
+};
 use paceline_engine::tls::{
     ClientIdentity, TlsError, TlsFault, TlsOptions, TlsOutcome, TlsSettings, TlsVersion, Trust,
 };
@@ -14,6 +16,7 @@ use paceline_engine::{
     ResponseCheck, RunOutcome, Settings, StopFlag, run,
 };
 use paceline_http::Method;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
@@ -110,6 +113,41 @@ fn requests_are_answered_over_either_version() {
             .collect();
         assert_eq!(counts.iter().fold([0, 0], |sum, two| [sum[0] + two[0], sum[1] + two[1]]), [5, 5]);
     }
+}
+
+#[test]
+fn every_cipher_suite_is_encrypted_and_decrypted() {
+    let authority = Authority::new();
+    let mut suites = ring::ALL_CIPHER_SUITES.to_vec();
+    // The certificate has an ECDSA key.
+    suites.retain(|suite| !format!("{:?}", suite.suite()).contains("_RSA_"));
+    assert_eq!(suites.len(), 6);
+    for suite in suites {
+        let provider = CryptoProvider { cipher_suites: vec![suite], ..ring::default_provider() };
+        let config = server_config_by(provider, authority.issue("localhost", |_| {}), None);
+        let settings = settings(&serve(config, ok), asked(&authority), 2, 40);
+        let (outcome, tls) = go(&settings);
+        assert_eq!(outcome.total.counts.ended(Ending::Ok), 40, "{suite:?}: {:?}", outcome.connections);
+        let name = format!("{:?}", suite.suite()).replace("TLS13_", "TLS_");
+        assert_eq!((outcome.connections.had, tls.agreed.unwrap().cipher), (2, name));
+    }
+}
+
+#[test]
+fn keys_change_during_a_connection() {
+    let authority = Authority::new();
+    let config = server_config(authority.issue("localhost", |_| {}), None);
+    // It asks for a new key of the other side, too.
+    let address = serve(config, |stream, number| {
+        if number % 3 == 0 {
+            stream.conn.refresh_traffic_keys().unwrap();
+        }
+        ok(stream, number)
+    });
+    let asked = TlsOptions { version: Some(TlsVersion::Tls13), ..asked(&authority) };
+    let (outcome, _) = go(&settings(&address, asked, 2, 100));
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 100, "{:?}", outcome.connections);
+    assert_eq!(outcome.connections.had, 2);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use paceline_engine::Address;
 use paceline_engine::tls::ClientIdentity;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::server::{ServerConfig, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConnection, StreamOwned};
@@ -61,7 +62,16 @@ fn identity(certificate: CertificateDer<'static>, key: &KeyPair) -> ClientIdenti
 
 /// A server configuration; with `clients` it requires a client certificate from that authority.
 pub fn server_config(identity: ClientIdentity, clients: Option<&Authority>) -> ServerConfig {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    server_config_by(rustls::crypto::ring::default_provider(), identity, clients)
+}
+
+/// The same with the cryptography of a provider.
+pub fn server_config_by(
+    provider: CryptoProvider,
+    identity: ClientIdentity,
+    clients: Option<&Authority>,
+) -> ServerConfig {
+    let provider = Arc::new(provider);
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .unwrap();
