@@ -12,6 +12,7 @@ pub mod clock;
 mod core_distance;
 mod cores;
 mod cpu_quota;
+mod energy;
 mod fuzz {
     /// Parses any text as the files of `/proc` and control groups that this crate reads, for fuzzing.
     #[doc(hidden)]
@@ -53,6 +54,7 @@ mod watched;
 pub use core_distance::core_distance_ns;
 pub use cores::{CoreTicks, physical_cores, pin_self};
 pub use cpu_quota::CpuQuota;
+pub use energy::EnergyMeter;
 pub use fuzz::fuzz_proc_text;
 pub use inherited::InheritedVariables;
 pub use interrupt::Interrupt;

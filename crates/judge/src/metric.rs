@@ -213,6 +213,14 @@ metric_table! {
         if trial.imported.is_some() || cpu_ns <= 0.0 { None } else { plain(cpu_ns / 1e3) }
     };
 
+    /// Energy of the CPU packages of the server's machine for each response, in microjoules, where the kernel reports it
+    /// (RAPL). It is that of the whole packages, not of the server: the load generator, other processes and idle cores are
+    /// included.
+    PACKAGE_ENERGY "package_energy_uj_per_request" "the CPU packages' energy per request (µJ)" ["energy", "µJ/req"],
+    Count Lower
+    closed None, open None,
+    = |trial, _| plain(trial.energy.as_ref()?.joules_per_request * 1e6);
+
     /// CPU time of the database as a share of its cores.
     DATABASE_UTILIZATION "database_utilization" "the database's CPU utilization" ["db", "busy"], Share Neither
     closed Some((105, 6, NO_SPREAD)), open Some((105, 6, NO_SPREAD)),

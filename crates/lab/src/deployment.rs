@@ -215,6 +215,11 @@ impl Deployment {
         self.only(ProcessRole::Instance).map_or_else(CoreTicks::now, RunningServer::cores)
     }
 
+    /// Whether all instances run on this machine.
+    pub(crate) fn is_here(&self) -> bool {
+        self.instances().all(|role| role.launch.node().is_none())
+    }
+
     /// The machines of those roles that do not run on this one.
     pub(crate) fn machines(&self) -> Vec<RoleMachine> {
         let machine = |role: &RoleProcesses| {

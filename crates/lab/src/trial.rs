@@ -17,8 +17,8 @@ use paceline_host::system;
 use paceline_host::tree::TreeSample;
 use paceline_judge::{TypedVerdict, trial_limit, trial_verdicts};
 use paceline_record::{
-    Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, Pinning, ProcessRole,
-    ProcessUse, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
+    Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, PackageEnergy, Pinning,
+    ProcessRole, ProcessUse, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -65,6 +65,7 @@ pub fn begin(place: &TrialContext<'_>, cell: &Cell, id: String, order: u32, star
         samples: Vec::new(),
         cores: Vec::new(),
         core_distance: None,
+        energy: None,
         balancing: None,
         database: None,
         validation: None,
@@ -199,6 +200,7 @@ fn seed_of(seed: u64, cell: &str, repeat: u32) -> u64 {
 
 fn complete(mut trial: Trial, followed: ObservedRun, source: CpuSource) -> Trial {
     trial.usage = usage(&followed, trial.server_cores().len(), source);
+    trial.energy = energy_of(&followed);
     let unsampled = unsampled(&followed).or_else(|| not_sampled(&followed));
     trial.generator_argv = followed.argv;
     trial.samples = followed.samples;
@@ -328,6 +330,21 @@ fn usage(followed: &ObservedRun, cores: usize, source: CpuSource) -> Option<Usag
         involuntary_switches: to.involuntary_switches.saturating_sub(from.involuntary_switches),
         run_delay_s: (to.run_delay_s - from.run_delay_s).max(0.0),
         busiest_thread_utilization: busiest_thread_s(from, to).map(|busy_s| (busy_s / over_s).min(1.0)),
+    })
+}
+
+/// The energy of the CPU packages. `None` if it cannot be read, if there were no answers to divide it by, or if the
+/// sampled stretch does not represent the window.
+fn energy_of(followed: &ObservedRun) -> Option<PackageEnergy> {
+    let (joules, packages) = followed.energy?;
+    let (from, to) = &followed.over;
+    let of_window = of_window(followed)?;
+    let completed = completed(&followed.measured.run);
+    (completed > 0).then(|| PackageEnergy {
+        over_s: to.monotonic_ns.saturating_sub(from.monotonic_ns) as f64 * 1e-9,
+        packages,
+        joules,
+        joules_per_request: joules * of_window / completed as f64,
     })
 }
 

@@ -80,7 +80,7 @@ pub use summary::{Summary, SummaryTime};
 pub use target::{Target, Tls, Tried};
 pub use timestamp::is_timestamp;
 pub use trial::{
-    Check, CheckOutcome, CpuSource, Fault, Imported, Pinning, RoleMachine, Sample, Server, Stage, Startup,
-    Trial, Usage, Validation, WarmUp, WarmUpBursts,
+    Check, CheckOutcome, CpuSource, Fault, Imported, PackageEnergy, Pinning, RoleMachine, Sample, Server,
+    Stage, Startup, Trial, Usage, Validation, WarmUp, WarmUpBursts,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

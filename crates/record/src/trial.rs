@@ -69,6 +69,9 @@ pub struct Trial {
     /// not shared with other rounds, with both on disjoint cores of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub core_distance: Option<CoreDistance>,
+    /// Energy of the CPU packages over the window, if the server ran on the lab's machine and the kernel reports it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub energy: Option<PackageEnergy>,
     /// Results of the instances and the balancer, if the launch had one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub balancing: Option<Balancing>,
@@ -295,6 +298,20 @@ pub struct Usage {
     /// the kernel does not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_thread_utilization: Option<f64>,
+}
+
+/// Energy of all CPU packages of the server's machine over the window. All processes on their cores share it, the load
+/// generator too, and idle cores are included.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackageEnergy {
+    /// Length of the sampled period, in seconds.
+    pub over_s: f64,
+    /// Number of packages.
+    pub packages: u32,
+    /// Energy of all packages over that period, in joules.
+    pub joules: f64,
+    /// Energy per response completed in the window, in joules.
+    pub joules_per_request: f64,
 }
 
 /// The source of the CPU time of a process tree.

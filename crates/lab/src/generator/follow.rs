@@ -15,7 +15,7 @@ use crate::fleet::LoaderHosts;
 use crate::launch::LaunchError;
 use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder};
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, Interrupt, NetworkCounters, system};
+use paceline_host::{CoreTicks, EnergyMeter, Interrupt, NetworkCounters, system};
 use paceline_record::{NetworkUse, Phase, Sample, Stage};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -64,6 +64,8 @@ pub struct ObservedRun {
     pub(crate) window: ReportedWindow,
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
+    /// Energy of the CPU packages between these moments, in joules, and the number of packages.
+    pub(crate) energy: Option<(f64, u32)>,
     /// Network use over the window by each role's machine, if that is another one.
     pub networks: Vec<Option<NetworkUse>>,
     /// The server's resident memory afterwards.
@@ -99,11 +101,13 @@ pub fn follow(
         .map_err(|error| trouble("cannot remove an earlier record", error))?;
     launch.search();
     launch.mark_threads();
-    let first = Snapshot::now(launch).counted(launch);
+    let mut energy =
+        if launch.is_here() { EnergyMeter::begin(Path::new("/")) } else { EnergyMeter::default() };
+    let first = Snapshot::now(launch, &mut energy).counted(launch);
     let shepherd = Shepherd::start(following.shepherd, &order)
         .map_err(|error| trouble("cannot start the generator", error))?;
     drop(reported);
-    let watch = RunFollower::new(assignment, events, first, following.interrupt);
+    let watch = RunFollower::new(assignment, events, first, energy, following.interrupt);
     let (watch, gone, ended) = watch.until_end(shepherd, launch)?;
     let finished = GeneratorExit {
         ended,
@@ -128,6 +132,7 @@ pub fn follow(
         over: (from.deployment.server, to.deployment.server),
         window,
         cores: (from.cores.clone(), to.cores.clone()),
+        energy: to.joules.zip(from.joules).map(|(to, from)| (to - from, watch.energy.packages())),
         networks: networks(from, to, &launch.networks(true)),
         rss_bytes_after: watch.last.deployment.server.rss_bytes,
         pss_bytes: launch.pss_bytes(),
@@ -172,11 +177,18 @@ struct RunFollower {
     /// When the window began, as the generator reported it.
     window_start_ns: u64,
     seen: Vec<Peaks>,
+    energy: EnergyMeter,
     fault: FaultInjection,
 }
 
 impl RunFollower {
-    fn new(assignment: &Assignment, events: OwnedFd, first: Snapshot, interrupt: Interrupt) -> Self {
+    fn new(
+        assignment: &Assignment,
+        events: OwnedFd,
+        first: Snapshot,
+        energy: EnergyMeter,
+        interrupt: Interrupt,
+    ) -> Self {
         let mut watch = Self {
             start: Instant::now(),
             start_monotonic_ns: first.deployment.server.monotonic_ns,
@@ -190,6 +202,7 @@ impl RunFollower {
             window: (None, None),
             window_start_ns: 0,
             seen: vec![Peaks::default(); first.deployment.each.len()],
+            energy,
             fault: FaultInjection { after: fault_after(&assignment.load), ..FaultInjection::default() },
         };
         watch.keep(first);
@@ -221,7 +234,7 @@ impl RunFollower {
         // Its last events may have come after the last read.
         let rest = self.events.take_rest();
         rest.into_iter().for_each(|event| self.enter(event, launch));
-        let last = Snapshot::now(launch).counted(launch);
+        let last = Snapshot::now(launch, &mut self.energy).counted(launch);
         self.keep(last);
         liveness::check(launch)?;
         let gone = generator
@@ -273,7 +286,7 @@ impl RunFollower {
             launch.mark_threads();
         }
         // The sample first: a balancer may be slow to return its counters.
-        let mut moment = Snapshot::now(launch);
+        let mut moment = Snapshot::now(launch, &mut self.energy);
         if window_over || window_begins {
             moment = moment.counted(launch);
         }
@@ -289,7 +302,7 @@ impl RunFollower {
     }
 
     fn sample(&mut self, launch: &mut Deployment) {
-        let moment = Snapshot::now(launch);
+        let moment = Snapshot::now(launch, &mut self.energy);
         self.keep(moment);
     }
 

@@ -5,7 +5,7 @@
 use crate::balancer::BalancerTotals;
 use crate::deployment::{Deployment, DeploymentSample, RolePlace};
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, NetworkCounters};
+use paceline_host::{CoreTicks, EnergyMeter, NetworkCounters};
 use std::time::{Duration, Instant};
 
 /// The largest share of the sampled stretch that may lie outside the window. The lab's thread may read its samples
@@ -45,6 +45,8 @@ pub(crate) struct ObservedFault {
 pub(super) struct Snapshot {
     pub deployment: DeploymentSample,
     pub cores: CoreTicks,
+    /// Energy of the CPU packages since the first moment, if it is known.
+    pub joules: Option<f64>,
     /// The balancer's counters, read only where a stretch may begin or end.
     pub counted: Option<BalancerTotals>,
     /// The network counters of other machines, likewise.
@@ -52,8 +54,14 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub fn now(launch: &mut Deployment) -> Self {
-        Self { deployment: launch.sample(), cores: launch.cores(), counted: None, networks: Vec::new() }
+    pub fn now(launch: &mut Deployment, energy: &mut EnergyMeter) -> Self {
+        Self {
+            deployment: launch.sample(),
+            cores: launch.cores(),
+            joules: energy.joules(),
+            counted: None,
+            networks: Vec::new(),
+        }
     }
 
     /// The same moment with the balancer's counters, read now: the sample is taken first, since the answer may take

@@ -28,6 +28,7 @@ fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Obser
         networks: Vec::new(),
         rss_bytes_after: 0,
         pss_bytes: None,
+        energy: None,
         each: Vec::new(),
         counted: None,
         fault: None,
@@ -77,6 +78,22 @@ fn cpu_time_and_responses_cover_the_same_interval() {
     // Both ends read after the window, or its end never reported.
     assert_eq!(per_request_us(reported, 6.001, 6.002, 0.0), None);
     assert_eq!(per_request_us(ReportedWindow::StartOnly, 5.0, 6.0, 0.5), None);
+}
+
+#[test]
+fn energy_and_responses_cover_the_same_interval() {
+    let reported = ReportedWindow::From(5_000_000_000);
+    let used = |window, from_s, to_s, energy| {
+        let followed = ObservedRun { energy, ..followed(window, from_s, to_s, 0.5) };
+        energy_of(&followed).map(|used| (used.packages, (used.joules_per_request * 1e3).round()))
+    };
+    assert_eq!(used(reported, 5.0, 6.0, Some((50.0, 2))), Some((2, 500.0)), "50 J for 100 responses");
+    assert_eq!(used(reported, 5.2, 6.0, Some((40.0, 1))), Some((1, 500.0)), "0.8 s of the window");
+    assert_eq!(used(reported, 5.0, 6.0, None), None);
+    assert_eq!(used(ReportedWindow::StartOnly, 5.0, 6.0, Some((50.0, 1))), None);
+    let mut unanswered = followed(reported, 5.0, 6.0, 0.5);
+    (unanswered.energy, unanswered.measured.run.total.completed_in_window) = (Some((50.0, 1)), 0);
+    assert_eq!(energy_of(&unanswered), None);
 }
 
 #[test]

@@ -173,7 +173,8 @@ fn list(text: &mut MarkdownText, table: &Table) {
             )
         })
     });
-    let lines: MarkdownText = notes.chain(failures).collect();
+    let energy = sentences::energy(table).map(|energy| markdown!("- {}\n", sentence(&energy)));
+    let lines: MarkdownText = notes.chain(failures).chain(energy).collect();
     if !lines.as_str().is_empty() {
         text.push(&MarkdownText::literal("\n"));
         text.push(&lines);

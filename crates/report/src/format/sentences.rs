@@ -290,6 +290,16 @@ pub fn limited_by(table: &Table) -> Vec<(String, String)> {
     table.rows.iter().filter_map(one).collect()
 }
 
+/// The energy of the CPU packages for each response, in the rows for which it is known.
+pub fn energy(table: &Table) -> Option<String> {
+    let one = |row: &Row| {
+        let [energy, spread] = number::with_interval(row.figures.get(&Metric::PACKAGE_ENERGY)?, 1.0);
+        Some(format!("{} {energy} µJ {spread}", row.server.id).trim_end().to_owned())
+    };
+    let rows: Vec<String> = table.rows.iter().filter_map(one).collect();
+    (!rows.is_empty()).then(|| format!("energy of the CPU packages per request: {}", rows.join("; ")))
+}
+
 /// The sentence below a table on the differences between copies.
 fn copy_sentence(table: &Table) -> Option<String> {
     let deciding: Vec<&CopyCheck> = table.copies.iter().filter(|check| check.is_deciding).collect();

@@ -194,6 +194,9 @@ impl Page {
             for (server, limit) in sentences::limited_by(table) {
                 self.prose(&format!("  {server}  "), &format!("limit: {limit}"), DIM);
             }
+            if let Some(energy) = sentences::energy(table) {
+                self.prose("  ", &energy, DIM);
+            }
         }
     }
 

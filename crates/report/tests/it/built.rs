@@ -166,6 +166,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         samples: Vec::new(),
         cores: Vec::new(),
         core_distance: None,
+        energy: None,
         balancing: None,
         database: None,
         validation: None,

@@ -5,7 +5,7 @@
 
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
-use paceline_record::{Blame, LimitKind, Load, Severity, Stage, Tool, Trial, WarmUp};
+use paceline_record::{Blame, LimitKind, Load, PackageEnergy, Severity, Stage, Tool, Trial, WarmUp};
 use paceline_report::{CopyTally, Options, Report, Standing, copies_text};
 
 /// The default result of a server in a trial.
@@ -93,6 +93,23 @@ fn launches_are_observations_and_are_never_pooled() {
     let report = Report::new(&built::round(), &trials);
     let achieved = report.tables[0].rows[0].figures.get(&Metric::ACHIEVED_PER_S).unwrap();
     assert_eq!((achieved.min, achieved.median, achieved.max, achieved.launches), (1000.0, 2000.0, 4000.0, 3));
+}
+
+#[test]
+fn the_energy_of_the_packages_is_shown_where_it_is_known() {
+    let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    let silent = built::trial("rust-axum", &built::closed(), 0, SEEN);
+    let lead = "nergy of the CPU packages per request: go-nethttp 214 µJ";
+    let shown_in = |trials: &[Trial]| {
+        let report = Report::new(&built::round(), trials);
+        [words(&text(&report)), report.markdown().to_string()]
+    };
+    assert!(shown_in(&[trial.clone(), silent.clone()]).iter().all(|shown| !shown.contains("packages")));
+    trial.energy =
+        Some(PackageEnergy { over_s: 3.0, packages: 2, joules: 96.0, joules_per_request: 0.000_214 });
+    for shown in shown_in(&[trial, silent]) {
+        assert!(shown.contains(lead) && !shown.contains("rust-axum 214"), "{shown}");
+    }
 }
 
 #[test]

@@ -11,11 +11,11 @@ use paceline_record::{
     DatabaseWork, Distribution, Environment, Expectations, ExpectedValue, FailedCheck, Fault, FaultKind,
     FoundBy, FoundCapacity, GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported,
     InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind,
-    MemoryUse, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, Phase, Phases, Pinning, ProcessRole,
-    ProcessUse, RatePart, RateRange, RateShare, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample,
-    Scaled, SearchedRate, Segment, Served, Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup,
-    StoredRows, StreamFormat, Target, Think, Throttling, TimeKind, Times, Tls, Tool, Trace, Trial, Tried,
-    Usage, Validation, Variant, VariantKind, Verdict, WorkloadProtocol,
+    MemoryUse, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, PackageEnergy, Phase, Phases,
+    Pinning, ProcessRole, ProcessUse, RatePart, RateRange, RateShare, Rates, RequestPart, Round, Route, Run,
+    SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse, Severity, Shape, Sitting, Span,
+    Stage, Startup, StoredRows, StreamFormat, Target, Think, Throttling, TimeKind, Times, Tls, Tool, Trace,
+    Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict, WorkloadProtocol,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -378,6 +378,9 @@ prop_compose! {
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
             core_distance: samples.first().map(|(ns, n)| CoreDistance {
                 usual_ns: *n, before_ns: *n, after_ns: (ns % 2 == 1).then_some(*n), waited_s: *n,
+            }),
+            energy: samples.first().map(|(ns, n)| PackageEnergy {
+                over_s: *n, packages: block, joules: *n, joules_per_request: *ns as f64,
             }),
             samples: samples.into_iter().map(sample).collect(), balancing, database,
             validation: validation.map(|checks| Validation { checks: checks.into_iter().map(check).collect() }),
