@@ -16,7 +16,7 @@ pub use documents::{regression_annotations, regression_html, regression_junit, r
 pub use profile::RegressionProfile;
 pub use report::{
     BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
-    RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
+    MovedCores, RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
 };
 pub use text::{MARGIN_SENTENCE, regression_text};
 
@@ -38,6 +38,9 @@ pub trait RegressionBench {
     /// Time since the first block began.
     fn elapsed(&self) -> Duration;
 
+    /// What was done so far because the host moved the cores; none if nothing was.
+    fn moved_cores(&self) -> Option<MovedCores>;
+
     /// Waits until the machine is quiet, at most `limit`.
     fn wait_for_quiet(&mut self, limit: Duration);
 }
@@ -45,7 +48,7 @@ pub trait RegressionBench {
 impl RegressionReport {
     /// The report of a gate that passes because nothing that could change the speed differs.
     pub fn passed_unmeasured(plan: &RegressionPlan, reason: &str) -> Self {
-        let mut report = Gate::new(plan).report(Duration::ZERO, RegressionOutcome::Passed);
+        let mut report = Gate::new(plan).report(Duration::ZERO, None, RegressionOutcome::Passed);
         report.failures.clear();
         reason.clone_into(&mut report.reason);
         report
@@ -65,7 +68,8 @@ pub fn run_regression(
     loop {
         let was_disturbed = match bench.block(gate.blocks) {
             Err(LoadError::Interrupted) => {
-                return Ok(gate.report(bench.elapsed(), RegressionOutcome::Interrupted));
+                let interrupted = RegressionOutcome::Interrupted;
+                return Ok(gate.report(bench.elapsed(), bench.moved_cores(), interrupted));
             }
             sides => gate.take(&sides?),
         };
@@ -73,7 +77,7 @@ pub fn run_regression(
         let outcome = gate.outcome();
         let each = elapsed / u32::try_from(gate.blocks).unwrap_or(u32::MAX);
         let is_last = next_look(gate.blocks).is_none() || elapsed + each > plan.budget;
-        let report = gate.report(elapsed, outcome);
+        let report = gate.report(elapsed, bench.moved_cores(), outcome);
         observer(&report);
         if outcome != RegressionOutcome::Undecided || is_last {
             return Ok(report);
@@ -177,7 +181,12 @@ impl<'a> Gate<'a> {
         }
     }
 
-    fn report(&self, elapsed: Duration, outcome: RegressionOutcome) -> RegressionReport {
+    fn report(
+        &self,
+        elapsed: Duration,
+        moved_cores: Option<MovedCores>,
+        outcome: RegressionOutcome,
+    ) -> RegressionReport {
         let mut report = RegressionReport {
             schema: SCHEMA,
             outcome,
@@ -188,6 +197,7 @@ impl<'a> Gate<'a> {
             windows: self.windows,
             disturbed_windows: self.disturbed,
             disturbed_by: self.disturbed_by.clone(),
+            moved_cores,
             elapsed_s: elapsed.as_secs_f64(),
             budget_s: self.plan.budget.as_secs_f64(),
             error_rate: ERROR_RATE,

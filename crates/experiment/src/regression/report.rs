@@ -134,6 +134,15 @@ impl LoadFailures {
 
 /// The result of a gate. Its keys are stable; new ones are added beside them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// What a gate did because the host of a virtual machine moved its cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MovedCores {
+    /// Windows that were measured again because the cores were moved meanwhile.
+    pub repeated_windows: usize,
+    /// How long windows were delayed until the cores were as far apart as usual, in seconds.
+    pub waited_s: f64,
+}
+
 pub struct RegressionReport {
     /// The version of these keys.
     pub schema: u32,
@@ -156,6 +165,9 @@ pub struct RegressionReport {
     pub disturbed_by: Option<String>,
     /// How long the measurement took, in seconds.
     pub elapsed_s: f64,
+    /// What was done because the host moved the cores; none if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub moved_cores: Option<MovedCores>,
     /// How long it could have taken, in seconds.
     pub budget_s: f64,
     /// The share of gates that fail although no judged loss is larger than its margin, at most.

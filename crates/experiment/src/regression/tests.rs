@@ -20,6 +20,7 @@ struct SimulatedBench {
     disturbed: usize,
     waited: usize,
     failed: u64,
+    moved: Option<MovedCores>,
 }
 
 impl SimulatedBench {
@@ -33,6 +34,7 @@ impl SimulatedBench {
             disturbed: 0,
             waited: 0,
             failed: 0,
+            moved: None,
         }
     }
 
@@ -61,6 +63,10 @@ impl RegressionBench for SimulatedBench {
 
     fn elapsed(&self) -> Duration {
         Duration::from_secs(10 * self.blocks as u64)
+    }
+
+    fn moved_cores(&self) -> Option<MovedCores> {
+        self.moved
     }
 
     fn wait_for_quiet(&mut self, _: Duration) {
@@ -165,7 +171,7 @@ fn a_candidate_that_stops_answering_fails() {
         gate.take(&[side(false), side(true), side(false)]);
     }
     assert_eq!(gate.outcome(), RegressionOutcome::Failed);
-    let reason = gate.report(Duration::ZERO, RegressionOutcome::Failed).reason;
+    let reason = gate.report(Duration::ZERO, None, RegressionOutcome::Failed).reason;
     assert!(reason.contains("4 of 4 windows are invalid by the server's fault"), "{reason}");
 }
 
@@ -201,6 +207,24 @@ fn an_undecided_gate_names_the_smallest_loss_that_it_could_have_proven() {
     let report = gate(&mut SimulatedBench::new(0.95, 0.3, 4));
     assert_eq!(report.outcome, RegressionOutcome::Undecided);
     assert!(report.reason.starts_with("too noisy: after 20 blocks in 3 min 20 s"), "{}", report.reason);
+#[test]
+fn repeated_and_delayed_windows_are_reported_only_if_there_were_any() {
+    let shown = |moved: Option<MovedCores>| {
+        let report = gate(&mut SimulatedBench { moved, ..SimulatedBench::new(1.0, 0.01, 3) });
+        let markdown = regression_markdown(&report).to_string();
+        [regression_text(&report), markdown, serde_json::to_string(&report).unwrap()]
+    };
+    for text in shown(None) {
+        assert!(!text.contains("moved"), "{text}");
+    }
+    let [text, markdown, json] = shown(Some(MovedCores { repeated_windows: 3, waited_s: 12.3 }));
+    let sentence = "3 windows were repeated, and the gate waited 12.3 s.";
+    assert!(text.contains(sentence) && markdown.contains("3 windows were repeated"), "{text}\n{markdown}");
+    assert!(json.contains("\"moved_cores\":{\"repeated_windows\":3,\"waited_s\":12.3}"), "{json}");
+    let [text, ..] = shown(Some(MovedCores { repeated_windows: 0, waited_s: 0.4 }));
+    assert!(text.contains("virtual machine: the gate waited 0.4 s.") && !text.contains("repeated"), "{text}");
+}
+
     let detectable = report.metrics[0].detectable_loss;
     assert!((0.1..0.5).contains(&detectable), "{detectable}");
 }

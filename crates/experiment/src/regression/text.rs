@@ -1,7 +1,9 @@
 //! The report of a gate for a terminal: the outcome in one sentence, then a row for each metric.
 
 use super::profile::RegressionProfile;
-use super::report::{CellReport, CellVerdict, JudgeRule, LoadFailures, RegressionOutcome, RegressionReport};
+use super::report::{
+    CellReport, CellVerdict, JudgeRule, LoadFailures, MovedCores, RegressionOutcome, RegressionReport,
+};
 use crate::compare_text::compared_value;
 use paceline_report::{Align, Grid};
 use paceline_stats::{counted, span_text};
@@ -143,6 +145,16 @@ pub(super) fn disturbed(report: &RegressionReport) -> Option<String> {
     ))
 }
 
+/// What was done because the host moved the cores.
+fn core_moves(moved: MovedCores) -> String {
+    let MovedCores { repeated_windows, waited_s } = moved;
+    let repeated = (repeated_windows > 0)
+        .then(|| counted(repeated_windows, "window was repeated", "windows were repeated"));
+    let waited = (waited_s > 0.0).then(|| format!("the gate waited {waited_s:.1} s"));
+    let parts: Vec<String> = repeated.into_iter().chain(waited).collect();
+    format!("The host moved the cores of this virtual machine: {}.", parts.join(", and "))
+}
+
 /// How it was measured, in lines.
 pub(super) fn footnotes(report: &RegressionReport) -> Vec<String> {
     let mut notes: Vec<String> = report.profile.iter().flat_map(RegressionProfile::lines).collect();
@@ -158,6 +170,7 @@ pub(super) fn footnotes(report: &RegressionReport) -> Vec<String> {
         span_text(report.budget_s.round() as u64)
     ));
     notes.extend(disturbed(report));
+    notes.extend(report.moved_cores.map(core_moves));
     notes.push(format!(
         "{MARGIN_SENTENCE}; an unchanged server fails in at most {} of gates, over all metrics together.",
         percent(report.error_rate)

@@ -3,7 +3,7 @@
 //! If the server's processes run on this machine and leave cores free, the child runs on those.
 
 use super::listener::server_cores;
-use super::settled_cores::{MAX_ATTEMPTS, SettledCores};
+use super::settled_cores::SettledCores;
 use crate::commands::run::duration;
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, Objective};
 use paceline_host::{Interrupt, system};
@@ -217,8 +217,8 @@ impl LoadRunner for ChildLoad {
         let (pinning, cores) = (pinning_beside(&server_cores), Rc::clone(&self.cores));
         let mut attempt = 1;
         loop {
-            let (result, is_moved) = cores.measured(&pinning, || self.run_once(request))?;
-            if !is_moved || attempt == MAX_ATTEMPTS {
+            let (result, is_moved) = cores.measured(&pinning, attempt, || self.run_once(request))?;
+            if !is_moved {
                 return Ok(result);
             }
             attempt += 1;

@@ -5,11 +5,13 @@
 
 use super::settings::{Settings, SettingsLoad};
 use crate::commands::experiment::child::{check, run_beside};
-use crate::commands::experiment::settled_cores::{MAX_ATTEMPTS, SettledCores};
+use crate::commands::experiment::settled_cores::SettledCores;
 use crate::exit::Complaint;
 use crate::lab_folders::shepherd_command;
 use paceline_catalogue::{CoresWanted, set_profiling_variables};
-use paceline_experiment::{BlockSide, LoadError, LoadResult, LoadServerUse, RegressionBench, SIDES};
+use paceline_experiment::{
+    BlockSide, LoadError, LoadResult, LoadServerUse, MovedCores, RegressionBench, SIDES,
+};
 use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{CoreTicks, CpuQuota, Interrupt};
 use paceline_lab::{CommandLaunch, Cores, LaunchError, RunningServer, Starter};
@@ -180,14 +182,11 @@ impl<'a> Bench<'a> {
     fn window(&self, server: &mut RunningServer, load: SideLoad<'_>) -> Result<LoadResult, LoadError> {
         let mut attempt = 1;
         loop {
-            let (result, is_moved) = self.cores.measured(&self.pinning, || self.run(server, load))?;
+            let (result, is_moved) =
+                self.cores.measured(&self.pinning, attempt, || self.run(server, load))?;
             let is_void = result.void_because().is_some();
-            let is_repeated = if is_moved {
-                attempt < MAX_ATTEMPTS
-            } else {
-                is_void && attempt == 1 && !self.is_always_busy()
-            };
-            if !is_repeated {
+            let is_disturbed = is_void && attempt == 1 && !self.is_always_busy();
+            if !(is_moved || is_disturbed) {
                 match (is_void, attempt) {
                     (false, _) => self.futile.set(0),
                     (true, 1) => {}
@@ -320,6 +319,10 @@ impl RegressionBench for Bench<'_> {
 
     fn elapsed(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    fn moved_cores(&self) -> Option<MovedCores> {
+        Some(self.cores.moved()).filter(|moved| *moved != MovedCores::default())
     }
 
     fn wait_for_quiet(&mut self, limit: Duration) {
