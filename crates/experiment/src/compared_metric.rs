@@ -3,7 +3,8 @@
 //! Those that experiments measure themselves have a key of their own, which stored baselines and gate files use. Two
 //! rounds are compared by every metric of the table.
 
-use crate::load::LoadResult;
+use crate::load::{LoadResult, TimeSummary};
+use paceline_judge::gate::{split_subject, step_name, without_spaces};
 use paceline_judge::{Better, Metric};
 use paceline_record::LoopKind;
 use schemars::JsonSchema;
@@ -84,6 +85,27 @@ impl ComparedMetric {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
+    /// The metric of a name, and the request of a mix that it is limited to: the NAME of `step(NAME).p50` and
+    /// `step(NAME).p99`, without spaces as objectives have it. Its time is then that of a closed loop.
+    pub fn of_named(name: &str) -> Option<(Self, Option<String>)> {
+        let dense = without_spaces(name);
+        let of_step = || {
+            let (time, statistic) = split_subject(&dense)?;
+            let step = step_name(time)?.to_owned();
+            let is_statistic = |metric: &Self| metric.name().strip_prefix("service.") == Some(statistic);
+            Some((Self::ALL.into_iter().find(is_statistic)?, Some(step)))
+        };
+        Self::of_name(name).map(|metric| (metric, None)).or_else(of_step)
+    }
+
+    /// The name for [`Self::of_named`].
+    pub fn name_of(self, step: Option<&str>) -> String {
+        match (step, self.name().split_once('.')) {
+            (Some(step), Some((_, statistic))) => format!("step({step}).{statistic}"),
+            _ => self.name().to_owned(),
+        }
+    }
+
     /// The metric of the judge's table that it is.
     pub fn judged(self) -> &'static Metric {
         match self {
@@ -160,19 +182,30 @@ impl ComparedMetric {
             Self::SessionsPerS => result.sessions_per_s.filter(|_| !is_open),
             Self::RatePerS => (!is_open).then_some(result.achieved_per_s),
             Self::ServerCpuNsPerRequest => result.server_cpu_ns_per_request(),
-            Self::ResponseTimeNsP50 => result.response_time_ns.map(|times| times.p50 as f64),
-            Self::ResponseTimeNsP99 => result.response_time_ns.map(|times| times.p99 as f64),
-            Self::ServiceTimeNsP50 => {
-                result.service_time_ns.filter(|_| !is_open).map(|times| times.p50 as f64)
-            }
-            Self::ServiceTimeNsP99 => {
-                result.service_time_ns.filter(|_| !is_open).map(|times| times.p99 as f64)
+            Self::ResponseTimeNsP50 | Self::ResponseTimeNsP99 => self.percentile(&result.response_time_ns?),
+            Self::ServiceTimeNsP50 | Self::ServiceTimeNsP99 => {
+                self.percentile(&result.service_time_ns.filter(|_| !is_open)?)
             }
             Self::RssBytes => result.server.map(|server| server.rss_bytes as f64),
             Self::StartNs => result.start_ns.map(|start_ns| start_ns as f64),
             Self::Judged(_) => None,
         };
         value.filter(|value| *value > 0.0 && value.is_finite())
+    }
+
+    /// The percentile of some times that it is, in nanoseconds; none if it is another figure.
+    pub(crate) fn percentile(self, times: &TimeSummary) -> Option<f64> {
+        match self {
+            Self::ResponseTimeNsP50 | Self::ServiceTimeNsP50 => Some(times.p50 as f64),
+            Self::ResponseTimeNsP99 | Self::ServiceTimeNsP99 => Some(times.p99 as f64),
+            Self::CapacityPerS
+            | Self::SessionsPerS
+            | Self::RatePerS
+            | Self::ServerCpuNsPerRequest
+            | Self::RssBytes
+            | Self::StartNs
+            | Self::Judged(_) => None,
+        }
     }
 }
 
@@ -224,6 +257,21 @@ mod tests {
                 assert!(serde_json::from_str::<ComparedMetric>(&json).unwrap().judged() == metric, "{json}");
             }
         }
+    }
+
+    #[test]
+    fn requests_of_a_mix_are_named_as_objectives_name_them() {
+        let of = |name: &str| ComparedMetric::of_named(name);
+        let step = |metric, step: &str| Some((metric, Some(step.to_owned())));
+        assert_eq!(of("step(log in).p99"), step(ComparedMetric::ServiceTimeNsP99, "login"));
+        assert_eq!(of("step(a.b).p50"), step(ComparedMetric::ServiceTimeNsP50, "a.b"));
+        for wrong in ["step(a).p90", "step(a)", "step(a.p99", "p99", "step(a).max", "session.p99"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+        for metric in ComparedMetric::ALL {
+            assert_eq!(of(&metric.name_of(None)), Some((metric, None)));
+        }
+        assert_eq!(ComparedMetric::ResponseTimeNsP99.name_of(Some("a.b")), "step(a.b).p99");
     }
 
     #[test]

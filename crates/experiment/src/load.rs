@@ -299,6 +299,16 @@ impl LoadResult {
         }
     }
 
+    /// The judged time of the request of a mix with this name, written without spaces. Of a load with one request, that
+    /// is the time of all.
+    pub(crate) fn step_time_ns(&self, step: &str) -> Option<TimeSummary> {
+        if self.by_request.is_empty() {
+            return self.offered_per_s.map_or(self.service_time_ns, |_| self.response_time_ns);
+        }
+        let is_step = |part: &&RequestSummary| paceline_judge::gate::without_spaces(&part.name) == step;
+        self.by_request.iter().find(is_step)?.time_ns
+    }
+
     /// The verdict that makes the result void: invalid, and not blamed on the server.
     pub fn void_because(&self) -> Option<&Verdict> {
         let is_ours = |verdict: &&Verdict| verdict.blame != Blame::Server;

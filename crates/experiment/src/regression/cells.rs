@@ -43,9 +43,10 @@ struct Look {
 impl Cells {
     pub(super) fn new(plan: &RegressionPlan) -> Self {
         let of_loads = plan.loads.iter().enumerate().flat_map(|(index, load)| {
-            load.metrics.iter().map(move |metric| Cell::new(Some((index, load.name.clone())), *metric))
+            let name = &load.name;
+            load.metrics.iter().map(move |metric| Cell::new(Some((index, name.clone())), metric.clone()))
         });
-        let of_launch = plan.launch.iter().map(|metric| Cell::new(None, *metric));
+        let of_launch = plan.launch.iter().map(|metric| Cell::new(None, metric.clone()));
         let cells: Vec<Cell> = of_loads.chain(of_launch).collect();
         let share = ERROR_RATE / cells.len().max(1) as f64;
         Self {
@@ -126,13 +127,19 @@ impl Cells {
 
 impl GateMetric {
     /// The margin as a logarithmic loss: a rate that falls by 5 %, or a time that grows by 5 %.
-    fn bound(self) -> f64 {
+    fn bound(&self) -> f64 {
         if self.metric.higher_is_better() { -(-self.margin).ln_1p() } else { self.margin.ln_1p() }
     }
 
     /// A logarithmic loss as a share.
-    fn share_of(self, loss: f64) -> f64 {
+    fn share_of(&self, loss: f64) -> f64 {
         if self.metric.higher_is_better() { -(-loss).exp_m1() } else { loss.exp_m1() }
+    }
+
+    /// Its figure of a window.
+    fn value(&self, window: &LoadResult) -> Option<f64> {
+        let Some(step) = &self.step else { return self.metric.value(window) };
+        self.metric.percentile(&window.step_time_ns(step)?).filter(|time_ns| *time_ns > 0.0)
     }
 }
 
@@ -156,7 +163,7 @@ impl Cell {
             metric == ComparedMetric::ServerCpuNsPerRequest || window.void_because().is_none()
         };
         let windows = side.windows.get(*load)?.iter().filter(counts);
-        let logs: Vec<f64> = windows.filter_map(|window| metric.value(window).map(f64::ln)).collect();
+        let logs: Vec<f64> = windows.filter_map(|window| self.metric.value(window).map(f64::ln)).collect();
         (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
     }
 
@@ -219,6 +226,7 @@ impl Cell {
         Some(CellReport {
             load: self.load.as_ref().map(|(_, name)| name.clone()),
             metric: self.metric.metric,
+            step: self.metric.step.clone(),
             margin: self.metric.margin,
             is_judge: self.is_judge,
             blocks: look.loss.used,

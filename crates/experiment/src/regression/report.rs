@@ -18,10 +18,12 @@ pub(super) const CANDIDATE: usize = 1;
 pub(super) const CONTROL: usize = 2;
 
 /// A metric with the largest loss that is accepted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GateMetric {
     /// The metric.
     pub metric: ComparedMetric,
+    /// The request of a mix whose time it is, without spaces; none for all requests.
+    pub step: Option<String>,
     /// The largest accepted loss, as a share: 0.05.
     pub margin: f64,
 }
@@ -132,8 +134,6 @@ impl LoadFailures {
     }
 }
 
-/// The result of a gate. Its keys are stable; new ones are added beside them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 /// What a gate did because the host of a virtual machine moved its cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MovedCores {
@@ -143,6 +143,8 @@ pub struct MovedCores {
     pub waited_s: f64,
 }
 
+/// The result of a gate. Its keys are stable; new ones are added beside them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegressionReport {
     /// The version of these keys.
     pub schema: u32,
@@ -163,11 +165,11 @@ pub struct RegressionReport {
     /// Why the last of these was disturbed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub disturbed_by: Option<String>,
-    /// How long the measurement took, in seconds.
-    pub elapsed_s: f64,
     /// What was done because the host moved the cores; none if nothing was.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub moved_cores: Option<MovedCores>,
+    /// How long the measurement took, in seconds.
+    pub elapsed_s: f64,
     /// How long it could have taken, in seconds.
     pub budget_s: f64,
     /// The share of gates that fail although no judged loss is larger than its margin, at most.
@@ -211,6 +213,9 @@ pub struct CellReport {
     pub load: Option<String>,
     /// The metric.
     pub metric: ComparedMetric,
+    /// The request of a mix whose time it is; none for all requests.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub step: Option<String>,
     /// The largest accepted loss, as a share.
     pub margin: f64,
     /// Whether the gate passes only if this metric excludes a loss.
@@ -231,4 +236,11 @@ pub struct CellReport {
     pub detectable_loss: f64,
     /// The verdict.
     pub verdict: CellVerdict,
+}
+
+impl CellReport {
+    /// The metric's name, such as `rate` or `step(login).p99`.
+    pub fn metric_name(&self) -> String {
+        self.metric.name_of(self.step.as_deref())
+    }
 }

@@ -4,7 +4,7 @@ use super::cells::Cells;
 use super::*;
 use crate::capacity::tests::{invalid, result};
 use crate::compared_metric::ComparedMetric;
-use crate::load::LoadServerUse;
+use crate::load::{LoadServerUse, RequestSummary, TimeSummary};
 use paceline_record::Blame;
 use paceline_stats::Random;
 
@@ -74,8 +74,13 @@ impl RegressionBench for SimulatedBench {
     }
 }
 
+/// A metric of all requests.
+fn of_all(metric: ComparedMetric) -> GateMetric {
+    GateMetric { metric, step: None, margin: 0.05 }
+}
+
 pub(crate) fn plan(loads: usize) -> RegressionPlan {
-    let metrics = vec![GateMetric { metric: ComparedMetric::RatePerS, margin: 0.05 }];
+    let metrics = vec![of_all(ComparedMetric::RatePerS)];
     let load = |number: usize| GateLoad { name: format!("load {number}"), metrics: metrics.clone() };
     RegressionPlan {
         names: ["main (1234567)".to_owned(), "HEAD (89abcde)".to_owned()],
@@ -193,7 +198,7 @@ fn a_disturbed_window_counts_only_for_cpu_time() {
         BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
     };
     let mut plan = plan(1);
-    plan.loads[0].metrics.push(GateMetric { metric: ComparedMetric::ServerCpuNsPerRequest, margin: 0.05 });
+    plan.loads[0].metrics.push(of_all(ComparedMetric::ServerCpuNsPerRequest));
     let mut cells = Cells::new(&plan);
     for scatter in [0.000, 0.002, 0.001, 0.003] {
         cells.add(&[cpu(1.0), cpu(1.3 + scatter), cpu(1.0 + scatter)]);
@@ -202,11 +207,6 @@ fn a_disturbed_window_counts_only_for_cpu_time() {
     assert!(cells.any_worse(), "{:?}", cells.reports());
 }
 
-#[test]
-fn an_undecided_gate_names_the_smallest_loss_that_it_could_have_proven() {
-    let report = gate(&mut SimulatedBench::new(0.95, 0.3, 4));
-    assert_eq!(report.outcome, RegressionOutcome::Undecided);
-    assert!(report.reason.starts_with("too noisy: after 20 blocks in 3 min 20 s"), "{}", report.reason);
 #[test]
 fn repeated_and_delayed_windows_are_reported_only_if_there_were_any() {
     let shown = |moved: Option<MovedCores>| {
@@ -225,14 +225,57 @@ fn repeated_and_delayed_windows_are_reported_only_if_there_were_any() {
     assert!(text.contains("virtual machine: the gate waited 0.4 s.") && !text.contains("repeated"), "{text}");
 }
 
+#[test]
+fn an_undecided_gate_names_the_smallest_loss_that_it_could_have_proven() {
+    let report = gate(&mut SimulatedBench::new(0.95, 0.3, 4));
+    assert_eq!(report.outcome, RegressionOutcome::Undecided);
+    assert!(report.reason.starts_with("too noisy: after 20 blocks in 3 min 20 s"), "{}", report.reason);
     let detectable = report.metrics[0].detectable_loss;
     assert!((0.1..0.5).contains(&detectable), "{detectable}");
 }
 
 #[test]
+fn the_time_of_one_request_of_a_mix_can_fail_a_gate() {
+    let of_step = |step: &str| {
+        let mut plan = plan(1);
+        let metric = ComparedMetric::ServiceTimeNsP99;
+        plan.loads[0].metrics = vec![GateMetric { step: Some(step.to_owned()), ..of_all(metric) }];
+        let window = |name: &str, p99: u64, scatter: u64| {
+            let time_ns = Some(TimeSummary { mean: 1e6, p50: 1_000_000, p99: p99 + scatter, max: 9_000_000 });
+            RequestSummary { name: name.to_owned(), scheduled: 100, failed: 0, time_ns }
+        };
+        let mut gate = Gate::new(&plan);
+        for scatter in [0, 2_000, 1_000, 3_000] {
+            let side = |login_ns: u64, scatter: u64| {
+                let mut whole = result(None, 1_000.0);
+                whole.by_request =
+                    vec![window("log in", login_ns, scatter), window("list", 2_000_000, scatter)];
+                BlockSide { windows: vec![vec![whole]], ..BlockSide::default() }
+            };
+            gate.take(&[
+                side(2_000_000, scatter),
+                side(2_400_000, 7 * scatter % 5_000),
+                side(2_000_000, 3_000 - scatter),
+            ]);
+        }
+        gate.report(Duration::ZERO, None, gate.outcome())
+    };
+    let report = of_step("login");
+    assert_eq!(report.outcome, RegressionOutcome::Failed);
+    assert!(report.reason.starts_with("step(login).p99 of load 0 changed by +"), "{}", report.reason);
+    assert_eq!(report.metrics[0].step.as_deref(), Some("login"));
+    assert!(regression_markdown(&report).to_string().contains("step(login).p99"));
+    assert_eq!(of_step("list").outcome, RegressionOutcome::Passed, "the other request is not slower");
+    assert_eq!(of_step("logout").metrics, [], "there is no such request");
+    let one = result(None, 1_000.0);
+    assert_eq!(one.step_time_ns("any"), one.service_time_ns, "a load of one request has no parts");
+    assert_eq!(result(Some(500.0), 500.0).step_time_ns("any").unwrap().p99, 2_000_000);
+}
+
+#[test]
 fn the_judge_is_the_metric_with_the_least_noise() {
     let mut two = plan(1);
-    two.loads[0].metrics.push(GateMetric { metric: ComparedMetric::ServiceTimeNsP50, margin: 0.05 });
+    two.loads[0].metrics.push(of_all(ComparedMetric::ServiceTimeNsP50));
     // The service time of the simulation is constant.
     let report = run_regression(&mut SimulatedBench::new(1.0, 0.3, 5), &two, &mut |_| {}).unwrap();
     let judges: Vec<bool> = report.metrics.iter().map(|cell| cell.is_judge).collect();

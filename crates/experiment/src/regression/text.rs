@@ -83,8 +83,8 @@ fn undecided_sentence(report: &RegressionReport) -> String {
 /// A metric with its load.
 pub(super) fn subject(cell: &CellReport) -> String {
     match &cell.load {
-        Some(load) => format!("{} of {load}", cell.metric.name()),
-        None => cell.metric.name().to_owned(),
+        Some(load) => format!("{} of {load}", cell.metric_name()),
+        None => cell.metric_name(),
     }
 }
 
@@ -182,7 +182,7 @@ pub(super) fn footnotes(report: &RegressionReport) -> Vec<String> {
 pub(super) fn row(cell: &CellReport) -> [String; 8] {
     [
         cell.load.clone().unwrap_or_else(|| "launch".to_owned()),
-        cell.metric.name().to_owned(),
+        cell.metric_name(),
         compared_value(cell.metric, cell.base),
         compared_value(cell.metric, cell.candidate),
         format!("{} ({})", change(cell.ratio), interval(cell)),

@@ -220,6 +220,38 @@ fn wrong_settings_exit_with_two_and_say_why() {
 }
 
 #[test]
+fn a_request_of_a_mix_is_a_metric() {
+    let request =
+        |name: &str| format!("[[request]]\nsession = \"shop\"\nname = \"{name}\"\npath = \"/hello\"\n");
+    let mix = request("log in") + &request("list");
+    let gate = |margin: &str, more: &[&str]| {
+        let repository = TestRepository::new(&format!(
+            "[gate.margins]\n\"{margin}\" = \"10%\"\n[[gate.load]]\npath = \"/hello\"\nflags = [\"--mix\", \"mix.toml\"]\n"
+        ));
+        repository.write("mix.toml", &mix);
+        repository.gate(&[&["--budget", "1ms"][..], more].concat())
+    };
+    let measured = gate("step(log in).p99", &[]);
+    assert_eq!(measured.status.code(), Some(4), "{measured:?}");
+    assert_eq!(report(&measured)["blocks"].as_u64(), Some(1), "{measured:?}");
+    for (margin, more, said) in [
+        ("step(pay).p99", &[][..], ["step(pay).p99: no load has a request of this name", "log in, list"]),
+        ("step(list).p90", &[], ["no metric `step(list).p90`", "step(NAME).p99"]),
+        ("rate", &["--metric", "step(pay).p50"], ["step(pay).p50: no load", "log in, list"]),
+    ] {
+        let output = gate(margin, more);
+        assert_eq!(output.status.code(), Some(2), "{margin}: {output:?}");
+        assert!(said.iter().all(|said| text(&output.stderr).contains(said)), "{margin}: {output:?}");
+    }
+    let compared = Command::new(PACELINE)
+        .args(["compare", "http://127.0.0.1:1/", "http://127.0.0.1:2/", "--metric", "step(list).p99"])
+        .output()
+        .unwrap();
+    assert_eq!(compared.status.code(), Some(2), "{compared:?}");
+    assert!(text(&compared.stderr).contains("only a gate between two commits"), "{compared:?}");
+}
+
+#[test]
 fn a_folder_without_a_repository_is_named_as_such() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(PACELINE)

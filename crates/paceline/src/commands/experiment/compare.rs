@@ -52,6 +52,9 @@ pub struct Arguments {
     load: LoadFlags,
 }
 
+/// A metric, and the request of a mix that it is limited to.
+pub type MetricOfStep = (ComparedMetric, Option<String>);
+
 /// Flags that `compare` and `gate` share.
 #[derive(clap::Args, Clone, Debug)]
 pub struct CompareFlags {
@@ -77,10 +80,11 @@ pub struct CompareFlags {
     /// The metric that decides the comparison: capacity, sessions, rate, cpu, response.p50, response.p99, service.p50,
     /// service.p99, memory or start-up
     ///
+    /// With `gate --base` also step(NAME).p50 and step(NAME).p99 of a request of --mix, by its name.
     /// [default: capacity if --slo is given; cpu if --rate is given, or response.p50 if the server's CPU time cannot be
     /// read; sessions if the load has sessions; otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
     #[arg(long, value_name = "METRIC", value_parser = metric)]
-    pub(super) metric: Option<ComparedMetric>,
+    pub(super) metric: Option<MetricOfStep>,
     /// Accept up to this many failed requests in each run: 1% or 10
     ///
     /// A run in which more fail cannot be compared, and fails a gate. Default: at most 1 % in each run, and together no
@@ -115,6 +119,22 @@ impl CompareFlags {
         self.duration.unwrap_or(Duration::from_secs(3))
     }
 
+    /// The metric that decides; an error if it is that of one request.
+    fn metric_of_all(&self) -> anyhow::Result<Option<ComparedMetric>> {
+        match &self.metric {
+            Some((metric, Some(step))) => {
+                let name = metric.name_of(Some(step));
+                Err(Complaint::usage(format!(
+                    "--metric {name}: only a gate between two commits has this metric"
+                ))
+                .hint("use `paceline gate --base REF`, or a metric of all requests")
+                .into())
+            }
+            Some((metric, None)) => Ok(Some(*metric)),
+            None => Ok(None),
+        }
+    }
+
     /// The flags that are given, but mean nothing to a gate between two revisions.
     pub(super) fn unused_by_revisions(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
@@ -137,10 +157,10 @@ impl ResultFormats for CompareFormats {
 /// What a comparison can be shown as.
 pub const FORMATS: &[Format] = &[Format::Text, Format::Markdown, Format::Json, Format::Html];
 
-fn metric(name: &str) -> Result<ComparedMetric, String> {
-    ComparedMetric::of_name(name).ok_or_else(|| {
+fn metric(name: &str) -> Result<MetricOfStep, String> {
+    ComparedMetric::of_named(name).ok_or_else(|| {
         format!(
-            "there is no metric {name:?}; choose one of {}",
+            "there is no metric {name:?}; choose one of {}; with gate --base also step(NAME).p50 and step(NAME).p99",
             ComparedMetric::ALL.map(ComparedMetric::name).join(", ")
         )
     })
@@ -179,8 +199,9 @@ fn compare_folders(
             .map_err(|error| Complaint::usage(format!("cannot read the round {side}: {error}")))?;
         anyhow::Ok(Records { round, trials, unreadable: Vec::new() })
     };
+    let metric = how.metric_of_all()?;
     let rounds = [read(sides[0])?, read(sides[1])?];
-    output.write(|format| compared_rounds(&rounds, how.metric, how.margin / 100.0, format))?;
+    output.write(|format| compared_rounds(&rounds, metric, how.margin / 100.0, format))?;
     Ok(Status::Done)
 }
 
@@ -248,6 +269,7 @@ pub(super) fn compare(
 }
 
 fn compare_sides(sides: [&str; 2], how: &CompareFlags, load: LoadFlags) -> anyhow::Result<PairedComparison> {
+    let primary = how.metric_of_all()?;
     let load = load.accepting(how.max_errors.clone());
     let margin = how.margin / 100.0;
     let stored = |side: &str| is_file(side).then(|| read_samples(Path::new(side))).transpose();
@@ -258,12 +280,8 @@ fn compare_sides(sides: [&str; 2], how: &CompareFlags, load: LoadFlags) -> anyho
             let [first, second] = sides.map(ExperimentTarget::from_text);
             let mut first = MeasuredSide::open(&context, how, first, "a-").map_err(complaint)?;
             let mut second = MeasuredSide::open(&context, how, second, "b-").map_err(complaint)?;
-            let plan = ComparePlan {
-                names: sides.map(str::to_owned),
-                primary: how.metric,
-                margin,
-                pairs_most: how.max_pairs(),
-            };
+            let plan =
+                ComparePlan { names: sides.map(str::to_owned), primary, margin, pairs_most: how.max_pairs() };
             run_comparison([&mut first, &mut second], &plan, &mut |progress| exit::say(&line(&progress)))
                 .map_err(complaint)
         }
@@ -282,7 +300,7 @@ fn compare_sides(sides: [&str; 2], how: &CompareFlags, load: LoadFlags) -> anyho
 /// Compares two sets that were measured at different times, if their conditions were the same.
 fn compare_stored(samples: [SampleSet; 2], how: &CompareFlags) -> anyhow::Result<PairedComparison> {
     check_conditions([&samples[0], &samples[1]], how)?;
-    Ok(compare_samples(&samples, how.metric, how.margin / 100.0))
+    Ok(compare_samples(&samples, how.metric_of_all()?, how.margin / 100.0))
 }
 
 /// Refuses sets of another load, and sets of another machine or version unless the user accepts that.

@@ -40,6 +40,7 @@ use super::dashboards::Dashboards;
 use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
+use clap::{Args as _, FromArgMatches as _};
 use explain::{explain, explain_through};
 use lua::RunScript;
 use paceline_engine::StopFlag;
@@ -119,6 +120,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         view.serve_until_interrupted();
     }
     Ok(failed.unwrap_or_else(|| status(&run, arguments.gates.allow_invalid)))
+}
+
+/// The names of the requests that a run with these flags sends.
+pub fn request_names(flags: &[String]) -> anyhow::Result<Vec<String>> {
+    let line = ["paceline run", "http://localhost/"].into_iter().chain(flags.iter().map(String::as_str));
+    let parsed = Arguments::augment_args(clap::Command::new("paceline run"))
+        .try_get_matches_from(line)
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = parsed.map_err(|error| {
+        let text = error.to_string();
+        let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Complaint::usage(format!("the flags of the load, {}: {what}", flags.join(" ")))
+    })?;
+    let job = arguments.job(&mut Inputs::default())?;
+    Ok(job.requests.iter().map(|request| request.shown_name().to_owned()).collect())
 }
 
 /// Carries out a job without flags of its own. `begin` is called when everything is ready, and may change it; if it

@@ -146,7 +146,7 @@ fn records_folder(settings: &Settings, builds: &Path) -> anyhow::Result<PathBuf>
 fn progress(report: &RegressionReport) -> String {
     let cells = report.metrics.iter().filter(|cell| cell.is_judge).map(|cell| {
         let load = cell.load.as_deref().unwrap_or("launch");
-        format!("{load} {} {:+.1} %", cell.metric.name(), (cell.ratio - 1.0) * 100.0)
+        format!("{load} {} {:+.1} %", cell.metric_name(), (cell.ratio - 1.0) * 100.0)
     });
     let cells: Vec<String> = cells.collect();
     let disturbed = match report.disturbed_windows {

@@ -2,11 +2,12 @@
 
 use crate::commands::experiment::child::LoadFlags;
 use crate::commands::experiment::compare::CompareFlags;
-use crate::commands::run::duration;
+use crate::commands::run::{duration, request_names};
 use crate::exit::{Complaint, Status};
 use crate::lab_folders::{complain, path_or_nothing};
 use paceline_catalogue::{GATE_FILE, GateFile, GateFileLoad};
 use paceline_experiment::{ComparedMetric, GateLoad, GateMetric, JudgeRule, RegressionPlan};
+use paceline_judge::gate::without_spaces;
 use paceline_lab::{BuildOrder, Repository};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,6 +74,8 @@ pub struct SettingsLoad {
     pub connections: u32,
     pub rate_per_s: Option<f64>,
     pub flags: Vec<String>,
+    /// The names of its requests; empty if no metric names one.
+    pub requests: Vec<String>,
     pub metrics: Vec<GateMetric>,
 }
 
@@ -118,7 +121,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
             .hint("use --start COMMAND, or write the file with `paceline gate init`")
     })?;
     let margins = margins(&file, &shared)?;
-    let loads = loads(&file, &shared, &margins)?;
+    let loads = loads(&file, &shared, margins.as_deref())?;
     let launch = |metric: &&GateMetric| is_of_launch(metric.metric);
     let first_path = loads.first().map_or("/", |load| load.path.as_str()).to_owned();
     Ok(Settings {
@@ -141,7 +144,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         budget: flags.budget.or(file.budget).unwrap_or(BUDGET),
         window: shared.how.duration.or(file.window).unwrap_or(WINDOW),
         warm_up: shared.load.warmup.or(file.warm_up).unwrap_or(WARM_UP),
-        launch: margins.iter().flatten().filter(launch).copied().collect(),
+        launch: margins.iter().flatten().filter(launch).cloned().collect(),
         judge: if margins.is_some() { JudgeRule::All } else { JudgeRule::Quietest },
         loads,
         failures_most: failures_most(&file, &shared)?,
@@ -183,21 +186,22 @@ fn folder(file: &GateFile, found: Option<&Path>) -> Option<PathBuf> {
 
 /// The margins that the file or `--metric` gives; none for the defaults.
 fn margins(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<Option<Vec<GateMetric>>> {
-    if let Some(metric) = shared.how.metric {
-        return Ok(Some(vec![GateMetric { metric, margin: shared.how.margin / 100.0 }]));
+    if let Some((metric, step)) = shared.how.metric.clone() {
+        return Ok(Some(vec![GateMetric { metric, step, margin: shared.how.margin / 100.0 }]));
     }
     if file.margins.is_empty() {
         return Ok(None);
     }
     let metric = |(name, margin): (&String, &paceline_catalogue::Margin)| {
-        let metric = ComparedMetric::of_name(name).filter(|metric| *metric != ComparedMetric::CapacityPerS);
-        let metric = metric.ok_or_else(|| {
+        let named =
+            ComparedMetric::of_named(name).filter(|(metric, _)| *metric != ComparedMetric::CapacityPerS);
+        let (metric, step) = named.ok_or_else(|| {
             let names = ComparedMetric::ALL.iter().filter(|metric| **metric != ComparedMetric::CapacityPerS);
             let names: Vec<&str> = names.map(|metric| metric.name()).collect();
             Complaint::usage(format!("{GATE_FILE}: [gate.margins] has no metric `{name}`"))
-                .hint(format!("use {}", names.join(", ")))
+                .hint(format!("use {}, step(NAME).p50 or step(NAME).p99", names.join(", ")))
         })?;
-        anyhow::Ok(GateMetric { metric, margin: margin.0 })
+        anyhow::Ok(GateMetric { metric, step, margin: margin.0 })
     };
     file.margins.iter().map(metric).collect::<anyhow::Result<Vec<_>>>().map(Some)
 }
@@ -206,9 +210,9 @@ fn is_of_launch(metric: ComparedMetric) -> bool {
     matches!(metric, ComparedMetric::RssBytes | ComparedMetric::StartNs)
 }
 
-/// The metrics of a load: those of the margins that its loop has, or the defaults.
-fn metrics(is_open: bool, margins: Option<&[GateMetric]>, margin: f64) -> Vec<GateMetric> {
-    let has = |metric: ComparedMetric| match metric {
+/// Whether a metric of all requests applies to a kind of loop.
+fn has_metric(is_open: bool, metric: ComparedMetric) -> bool {
+    match metric {
         ComparedMetric::RatePerS
         | ComparedMetric::SessionsPerS
         | ComparedMetric::ServiceTimeNsP50
@@ -219,18 +223,65 @@ fn metrics(is_open: bool, margins: Option<&[GateMetric]>, margin: f64) -> Vec<Ga
         | ComparedMetric::RssBytes
         | ComparedMetric::StartNs
         | ComparedMetric::Judged(_) => false,
-    };
-    if let Some(margins) = margins {
-        return margins.iter().filter(|metric| has(metric.metric)).copied().collect();
     }
-    let first = if is_open { ComparedMetric::ResponseTimeNsP50 } else { ComparedMetric::RatePerS };
-    [first, ComparedMetric::ServerCpuNsPerRequest].map(|metric| GateMetric { metric, margin }).to_vec()
+}
+
+/// A metric under a load, whose requests have these names: of one request, its response time with a rate, else its
+/// service time. None if the load does not have it.
+fn under_load(metric: &GateMetric, is_open: bool, requests: &[String]) -> Option<GateMetric> {
+    let Some(step) = &metric.step else {
+        return has_metric(is_open, metric.metric).then(|| metric.clone());
+    };
+    let of_loop = match metric.metric {
+        ComparedMetric::ServiceTimeNsP50 if is_open => ComparedMetric::ResponseTimeNsP50,
+        ComparedMetric::ServiceTimeNsP99 if is_open => ComparedMetric::ResponseTimeNsP99,
+        same => same,
+    };
+    let is_sent = requests.iter().any(|name| without_spaces(name) == *step);
+    is_sent.then(|| GateMetric { metric: of_loop, ..metric.clone() })
+}
+
+/// The names of a load's requests.
+fn requests_of(load: &GateFileLoad) -> anyhow::Result<Vec<String>> {
+    let rate = load.rate.map(|rate| format!("--rate={rate}"));
+    request_names(&rate.into_iter().chain(load.flags.iter().cloned()).collect::<Vec<_>>())
+}
+
+/// The load as it is run, with its metrics: those of the margins that it has, or the defaults.
+fn settings_load(
+    load: GateFileLoad,
+    margins: Option<&[GateMetric]>,
+    margin: f64,
+) -> anyhow::Result<SettingsLoad> {
+    let is_open = load.rate.is_some();
+    let names_requests = margins.into_iter().flatten().any(|metric| metric.step.is_some());
+    let requests = if names_requests { requests_of(&load)? } else { Vec::new() };
+    let metrics = match margins {
+        Some(margins) => margins.iter().filter_map(|metric| under_load(metric, is_open, &requests)).collect(),
+        None => {
+            let first = if is_open { ComparedMetric::ResponseTimeNsP50 } else { ComparedMetric::RatePerS };
+            [first, ComparedMetric::ServerCpuNsPerRequest]
+                .map(|metric| GateMetric { metric, step: None, margin })
+                .to_vec()
+        }
+    };
+    let path = load.path.unwrap_or_else(|| "/".to_owned());
+    let rate = load.rate.map_or(String::new(), |rate| format!(" at {rate}/s"));
+    Ok(SettingsLoad {
+        name: load.name.unwrap_or_else(|| format!("{path}{rate}")),
+        connections: load.connections.unwrap_or(CONNECTIONS),
+        rate_per_s: load.rate,
+        flags: load.flags,
+        requests,
+        metrics,
+        path,
+    })
 }
 
 fn loads(
     file: &GateFile,
     shared: &SharedFlags<'_>,
-    margins: &Option<Vec<GateMetric>>,
+    margins: Option<&[GateMetric]>,
 ) -> anyhow::Result<Vec<SettingsLoad>> {
     let of_flags = || GateFileLoad {
         path: shared.load.path.clone(),
@@ -246,21 +297,8 @@ fn loads(
     }
     let written = if file.loads.is_empty() { vec![of_flags()] } else { file.loads.clone() };
     let margin = shared.how.margin / 100.0;
-    let loads: Vec<SettingsLoad> = written
-        .into_iter()
-        .map(|load| {
-            let path = load.path.unwrap_or_else(|| "/".to_owned());
-            let rate = load.rate.map_or(String::new(), |rate| format!(" at {rate}/s"));
-            SettingsLoad {
-                name: load.name.unwrap_or_else(|| format!("{path}{rate}")),
-                connections: load.connections.unwrap_or(CONNECTIONS),
-                rate_per_s: load.rate,
-                flags: load.flags,
-                metrics: metrics(load.rate.is_some(), margins.as_deref(), margin),
-                path,
-            }
-        })
-        .collect();
+    let loads = written.into_iter().map(|load| settings_load(load, margins, margin));
+    let loads: Vec<SettingsLoad> = loads.collect::<anyhow::Result<_>>()?;
     for (index, load) in loads.iter().enumerate() {
         if loads[..index].iter().any(|other| other.name == load.name) {
             return Err(
@@ -275,16 +313,32 @@ fn loads(
             .into());
         }
     }
-    let judged = loads.iter().map(|load| load.metrics.len()).sum::<usize>();
-    let of_launch = margins.iter().flatten().filter(|metric| is_of_launch(metric.metric)).count();
-    if judged + of_launch == 0 {
+    check_metrics(&loads, margins)?;
+    Ok(loads)
+}
+
+/// Refuses margins of which none applies, and those of a request that no load has.
+fn check_metrics(loads: &[SettingsLoad], margins: Option<&[GateMetric]>) -> anyhow::Result<()> {
+    let margins = margins.unwrap_or_default();
+    let judged = || loads.iter().flat_map(|load| &load.metrics);
+    let is_missing =
+        |metric: &&GateMetric| metric.step.is_some() && judged().all(|other| other.step != metric.step);
+    if let Some(missing) = margins.iter().find(is_missing) {
+        let names: Vec<&str> = loads.iter().flat_map(|load| &load.requests).map(String::as_str).collect();
+        let metric = missing.metric.name_of(missing.step.as_deref());
+        return Err(Complaint::usage(format!("{metric}: no load has a request of this name"))
+            .hint(format!("the names are {}", names.join(", ")))
+            .into());
+    }
+    let of_launch = margins.iter().filter(|metric| is_of_launch(metric.metric)).count();
+    if judged().count() + of_launch == 0 {
         return Err(Complaint::usage(format!(
             "{GATE_FILE}: no metric of [gate.margins] applies to its loads"
         ))
         .hint("rate and service.* need a load without `rate`, response.* a load with it")
         .into());
     }
-    Ok(loads)
+    Ok(())
 }
 
 /// The flags that describe a load.
