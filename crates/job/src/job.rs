@@ -31,7 +31,7 @@ pub struct Job {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub spread: bool,
     /// Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; an empty part matches any value, or
-    /// keeps the URL's.
+    /// keeps the URL's. `HOST2:PORT2` may be several, separated by commas.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_to: Option<String>,
     /// The HTTP proxy that requests go through: `http://[USER:PASS@]HOST:PORT`.

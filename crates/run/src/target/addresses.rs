@@ -10,11 +10,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _, UdpSo
 
 /// Every address that may be connected to, at least one.
 pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr>, RunError> {
-    let peer = peer(job)?;
-    let found = match given(job, &peer)? {
-        Some(given) => given,
-        None => look_up(&peer)?,
-    };
+    let mut found = Vec::new();
+    for peer in peers(job)? {
+        found.extend(match given(job, &peer)? {
+            Some(given) => given,
+            None => look_up(&peer)?,
+        });
+    }
     let of_source = |address: &SocketAddr| {
         sources.is_empty() || sources.iter().any(|source| source.is_ipv4() == address.is_ipv4())
     };
@@ -34,21 +36,21 @@ pub(super) fn candidates(job: &Job, sources: &[IpAddr]) -> Result<Vec<SocketAddr
     }
 }
 
-/// The URL of the proxy; without a proxy the URL of the target, with host and port replaced by `--connect-to`.
-fn peer(job: &Job) -> Result<Url, RunError> {
+/// The URL of the proxy; without a proxy the URL of the target, with host and port replaced by each of `--connect-to`.
+fn peers(job: &Job) -> Result<Vec<Url>, RunError> {
     if let Some(proxy) = &job.proxy {
-        return Ok(proxy.url.clone());
+        return Ok(vec![proxy.url.clone()]);
     }
-    let url = job.url.clone();
-    let Some(text) = &job.connect_to else { return Ok(url) };
+    let url = &job.url;
+    let Some(text) = &job.connect_to else { return Ok(vec![url.clone()]) };
     let wrong = || {
-        RunError::usage(format!("--connect-to {text}: not in the form HOST:PORT:HOST2:PORT2")).hint(
-            "write for example example.test:443:127.0.0.1:8443, or ::127.0.0.1:8443 for any host and port",
-        )
+        RunError::usage(format!("--connect-to {text}: not in the form HOST:PORT:HOST2:PORT2[,HOST3:PORT3]"))
+            .hint(
+                "write for example example.test:443:127.0.0.1:8443, or ::127.0.0.1:8443 for any host and port",
+            )
     };
     let (host, rest) = host_of(text).ok_or_else(wrong)?;
-    let (port, rest) = rest.split_once(':').ok_or_else(wrong)?;
-    let (to_host, to_port) = host_of(rest).ok_or_else(wrong)?;
+    let (port, to) = rest.split_once(':').ok_or_else(wrong)?;
     let is_meant = (host.is_empty() || host.eq_ignore_ascii_case(&url.host))
         && (port.is_empty() || port.parse() == Ok(url.port));
     if !is_meant {
@@ -57,9 +59,13 @@ fn peer(job: &Job) -> Result<Url, RunError> {
         return Err(RunError::usage(what)
             .hint("in HOST:PORT:HOST2:PORT2, HOST and PORT must be those of the URL, or empty as in \"::HOST2:PORT2\""));
     }
-    let host = if to_host.is_empty() { url.host.clone() } else { to_host.to_owned() };
-    let port = if to_port.is_empty() { url.port } else { to_port.parse().map_err(|_| wrong())? };
-    Ok(Url { host, port, zone: None, ..url })
+    let peer = |to: &str| -> Result<Url, RunError> {
+        let (host, port) = host_of(to.trim()).ok_or_else(wrong)?;
+        let host = if host.is_empty() { url.host.clone() } else { host.to_owned() };
+        let port = if port.is_empty() { url.port } else { port.parse().map_err(|_| wrong())? };
+        Ok(Url { host, port, zone: None, ..url.clone() })
+    };
+    to.split(',').map(peer).collect()
 }
 
 /// Splits a host (in brackets if it is an IPv6 address) from the text after its colon.
@@ -212,6 +218,25 @@ mod tests {
             ["", "a", "a:80", "a:x:127.0.0.1", "a:80:", "a:80:b", "a:80:127.0.0.1,", "a:80:::1%none-such"]
         {
             assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn connections_may_go_to_several_hosts_and_ports() {
+        let found = |to: &str| {
+            let url = Url::parse("http://127.0.0.1/").unwrap();
+            let found = candidates(&Job { url, connect_to: Some(to.to_owned()), ..Job::default() }, &[]);
+            let listed =
+                |found: Vec<SocketAddr>| found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            found.map(listed).map_err(|error| error.to_string())
+        };
+        let several = "127.0.0.1:8081, 127.0.0.2:8082,:8083,[::1]:";
+        let expected = "127.0.0.1:8081 127.0.0.2:8082 127.0.0.1:8083 [::1]:80";
+        assert_eq!(found(&format!("::{several}")).unwrap(), expected);
+        assert_eq!(found(&format!("127.0.0.1:80:{several}")).unwrap(), expected);
+        assert_eq!(found("::127.0.0.1:8081").unwrap(), "127.0.0.1:8081");
+        for wrong in ["::127.0.0.1:8081,", "::127.0.0.1:8081,8082", "::127.0.0.1:8081,127.0.0.1:x"] {
+            assert!(found(wrong).unwrap_err().contains("HOST2:PORT2[,HOST3:PORT3]"), "{wrong}");
         }
     }
 

@@ -26,7 +26,7 @@ pub struct TargetFlags {
 
     /// Connect to TO, HOST2:PORT2, instead of HOST:PORT
     ///
-    /// Path and Host header still come from the URL. An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443.
+    /// Path and Host header still come from the URL. An empty HOST or PORT matches any, an empty HOST2 or PORT2 keeps the URL's. Example: ::127.0.0.1:8443. TO may list several for --spread: ::127.0.0.1:8081,127.0.0.1:8082.
     #[arg(hide_short_help = true, long, value_name = "HOST:PORT:TO", conflicts_with = "unix_socket")]
     connect_to: Option<String>,
 
