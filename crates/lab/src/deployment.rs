@@ -1,6 +1,6 @@
 //! The processes of a launch: a list of roles, each a process tree: instances of the server, a balancer, a database.
 //!
-//! Requests take a route, to the first instance or to the balancer. Each process tree is sampled separately; "the
+//! Requests take a route, to the first instance, to all of them or to the balancer. Each process tree is sampled separately; "the
 //! server" of a trial is what the route leads to, without other roles. A round starts it; the code that follows a
 //! generator's run uses it like a single server.
 
@@ -162,7 +162,12 @@ impl Deployment {
         self.address_by(self.route)
     }
 
-    /// The address for requests by a route.
+    /// The addresses of all instances.
+    pub(crate) fn instance_addresses(&self) -> Vec<SocketAddr> {
+        self.instances().map(|role| role.launch.address).collect()
+    }
+
+    /// The address for requests by a route: of the first instance, unless it is the balancer's.
     pub fn address_by(&self, route: Route) -> Option<SocketAddr> {
         let balancer = self.only(ProcessRole::Balancer).filter(|_| route == Route::Balanced);
         balancer.or_else(|| self.only(ProcessRole::Instance)).map(|launch| launch.address)

@@ -18,9 +18,10 @@ use paceline_host::tree::TreeSample;
 use paceline_judge::{TypedVerdict, trial_limit, trial_verdicts};
 use paceline_record::{
     Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, PackageEnergy, Pinning,
-    ProcessRole, ProcessUse, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
+    ProcessRole, ProcessUse, Route, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
 };
 use sha2::{Digest as _, Sha256};
+use std::net::SocketAddr;
 
 /// The position of a trial in its round, for the record.
 #[derive(Clone, Copy, Debug)]
@@ -171,9 +172,13 @@ pub fn job(
     let certificate = cell.load.tls.then_some(following.certificate);
     let request = CaseRequest { case: &cell.case, address, certificate };
     let body = validated.bodies.get(&cell.case.address).map(Vec::as_slice);
+    let mut flags = request.flags(BodyFolder(following.bodies), body).map_err(fault)?;
+    if trial.load.balanced.as_ref().is_some_and(|balanced| balanced.route == Route::Spread) {
+        flags.extend(spread_flags(&launch.instance_addresses()));
+    }
     Ok(Assignment {
         url: request.url(),
-        request: request.flags(BodyFolder(following.bodies), body).map_err(fault)?,
+        request: flags,
         load: trial.load.clone(),
         limit: cell.load.limit(),
         threads: threads(following, trial.load.connections),
@@ -183,6 +188,12 @@ pub fn job(
         places: following.loaders.map(|loaders| loaders.flags.clone()),
         events: -1,
     })
+}
+
+/// Flags of `paceline run` that spread connections over these addresses.
+fn spread_flags(addresses: &[SocketAddr]) -> [String; 3] {
+    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    ["--connect-to".to_owned(), format!("::{}", addresses.join(",")), "--spread".to_owned()]
 }
 
 /// Threads of each generator: one for each of its cores, with at least one connection for each thread.

@@ -153,6 +153,8 @@ pub enum VariantKind {
     Unpipelined,
     /// Through the balancer; the other goes to one instance of the same launch.
     Balanced,
+    /// To all instances without the balancer; the other goes to one instance of the same launch.
+    Spread,
 }
 
 impl VariantKind {
@@ -164,6 +166,7 @@ impl VariantKind {
             VariantKind::Close => "close",
             VariantKind::Unpipelined => "unpipelined",
             VariantKind::Balanced => "balanced",
+            VariantKind::Spread => "spread",
         }
     }
 }
@@ -192,7 +195,7 @@ pub struct BalancedLoad {
     pub policy: String,
     /// Number of instances of the server.
     pub instances: u32,
-    /// Whether requests go through the balancer or to one instance directly.
+    /// Where requests go: through the balancer, or directly to one instance or to all.
     pub route: Route,
     /// The fault injected in the middle of the window.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -207,4 +210,6 @@ pub enum Route {
     Direct,
     /// To the balancer.
     Balanced,
+    /// To all instances: the load generator spreads its connections over them, and the balancer is idle.
+    Spread,
 }

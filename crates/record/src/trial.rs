@@ -126,7 +126,7 @@ impl Trial {
     /// The cores of the server processes under its load: if a launch has several instances, the cores of the first for
     /// a load that bypassed the balancer, because only the first had work. The server's CPU time is divided by these.
     pub fn server_cores(&self) -> &[u32] {
-        let all = self.load.balanced.as_ref().is_some_and(|balanced| balanced.route == Route::Balanced);
+        let all = self.load.balanced.as_ref().is_some_and(|balanced| balanced.route != Route::Direct);
         self.pinning.instances.first().filter(|_| !all).unwrap_or(&self.pinning.server)
     }
 

@@ -231,7 +231,11 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
     if pin.database != PinDatabase::Own && !has_database {
         return Err(("pin", "`pin` assigns cores to a database, but the plan has no `databases`".into()));
     }
+    let is_spread = load.twins.contains(&VariantKind::Spread);
     if balance.balancer.is_none() {
+        if is_spread {
+            return Err(("twins", "`twins` can contain `spread` only with a `balancer`".into()));
+        }
         let is_of_database = has_database && Pin { database: PinDatabase::Own, ..pin } == Pin::default();
         let alone = [
             ("instances", balance.instances.is_some_and(|instances| instances > 1)),
@@ -249,10 +253,14 @@ fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(),
         let problem = "TLS and `http = \"3\"` cannot be combined with a `balancer`, which has no certificate";
         return Err((key, problem.into()));
     }
-    if load.first_run || !load.twins.is_empty() {
+    if load.first_run || load.twins.iter().any(|twin| *twin != VariantKind::Spread) {
         let key = if load.first_run { "first_run" } else { "twins" };
-        let problem = "`first_run` and `twins` cannot be combined with a `balancer`: write a second load without one (if the `balancer` is set for the whole plan, move it to the loads that need it)";
+        let problem = "`first_run` and `twins` (except `spread`) cannot be combined with a `balancer`: write a second load without one (if the `balancer` is set for the whole plan, move it to the loads that need it)";
         return Err((key, problem.into()));
+    }
+    if is_spread && (balance.fault.is_some() || balance.instances.unwrap_or(1) < 2) {
+        let problem = "`twins` can contain `spread` only with at least two `instances` and without `fault`";
+        return Err(("twins", problem.into()));
     }
     match balance.fault {
         Some(_) if balance.instances.unwrap_or(1) < 2 => {

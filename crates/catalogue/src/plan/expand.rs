@@ -15,7 +15,7 @@ impl Plan {
         let databases = self.databases.len().saturating_mul(self.pool.len().max(1)).saturating_add(1);
         let has_balancer = |load: &PlanLoad| load.balancer.as_ref().or(self.balancer.as_ref()).is_some();
         let twins = |load: &PlanLoad| match has_balancer(load) {
-            true => 1,
+            true => 1 + load.twins.len(),
             false => load.twins.len() + usize::from(load.first_run),
         };
         let loads = self.load.iter().map(|load| 1 + twins(load)).sum::<usize>();
@@ -98,9 +98,12 @@ impl Plan {
             // The effect of a fault is compared with the time before it in the same run.
             return vec![PlannedLoad { balanced: Some(through(Route::Balanced)), ..load }];
         }
-        let balanced =
-            PlannedLoad { balanced: Some(through(Route::Balanced)), ..twin(&load, VariantKind::Balanced) };
-        vec![PlannedLoad { balanced: Some(through(Route::Direct)), ..load }, balanced]
+        let routed = |route, kind| PlannedLoad { balanced: Some(through(route)), ..twin(&load, kind) };
+        let balanced = routed(Route::Balanced, VariantKind::Balanced);
+        let is_spread = written.twins.contains(&VariantKind::Spread);
+        let spread = is_spread.then(|| routed(Route::Spread, VariantKind::Spread));
+        let direct = PlannedLoad { balanced: Some(through(Route::Direct)), ..load };
+        [direct, balanced].into_iter().chain(spread).collect()
     }
 }
 
@@ -132,7 +135,7 @@ fn twin(load: &PlannedLoad, kind: VariantKind) -> PlannedLoad {
         VariantKind::Close => twin.keep_alive = false,
         VariantKind::Unpipelined => twin.depth = 1,
         VariantKind::FirstRun => twin.warmup = Duration::ZERO,
-        VariantKind::Balanced => {}
+        VariantKind::Balanced | VariantKind::Spread => {}
     }
     twin
 }
@@ -178,6 +181,7 @@ mod tests {
             ("", format!("{load}first_run = true\ntwins = [\"close\", \"http10\"]\n")),
             ("databases = [\"x\", \"y\"]\npool = [1, 2, 3]\n", format!("{load}twins = [\"close\"]\n")),
             ("balancer = \"b\"\ninstances = 2\n", load.to_owned()),
+            ("balancer = \"b\"\ninstances = 2\n", format!("{load}twins = [\"spread\"]\n")),
         ] {
             let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{keys}{text}");
             let plan = Plan::parse("p.toml", &text).unwrap();
@@ -212,6 +216,19 @@ mod tests {
         assert!(all.iter().all(|load| {
             load.balanced.as_ref().is_some_and(|b| b.instances == 4 && b.policy == "roundrobin")
         }));
+    }
+
+    #[test]
+    fn a_spread_load_is_on_the_launch_of_the_balanced_one() {
+        let text = "instances = 4\nbalancer = \"haproxy\"\n[[load]]\nname = \"c\"\nconnections = 8\n\
+                    duration = \"3s\"\ntwins = [\"spread\"]\n";
+        assert_eq!(names(text), ["c", "c-balanced", "c-spread"]);
+        let all = loads(text);
+        let routes: Vec<Route> = all.iter().filter_map(|load| Some(load.balanced.as_ref()?.route)).collect();
+        assert_eq!(routes, [Route::Direct, Route::Balanced, Route::Spread]);
+        assert!(all.iter().all(|load| load.group == all[0].group));
+        let spread = Variant { of: "c".to_owned(), kind: VariantKind::Spread };
+        assert_eq!(all[2].variant, Some(spread));
     }
 
     #[test]

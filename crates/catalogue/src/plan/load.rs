@@ -78,7 +78,7 @@ pub struct PlanLoad {
     /// Whether it is measured twice on a fresh launch: first without a warm-up, then again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_run: bool,
-    /// The same load again with one thing changed: `http10`, `close`, `unpipelined`.
+    /// The same load again with one thing changed: `http10`, `close`, `unpipelined`, or with a balancer `spread`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub twins: Vec<VariantKind>,
     /// Its workloads, a subset of the plan's; all by default.

@@ -372,6 +372,9 @@ fn conflicting_settings_are_reported() {
         ("duration = \"1s\"\nbalancer = \"x\"\nfault = \"kill-one\"", "needs at least two `instances`"),
         ("requests = 9\nbalancer = \"x\"\ninstances = 2\nfault = \"kill-one\"", "`fault` needs a `duration`"),
         ("duration = \"1s\"\nbalancer = \"x\"\nfirst_run = true", "write a second load"),
+        ("duration = \"1s\"\nbalancer = \"x\"\ninstances = 2\ntwins = [\"close\"]", "write a second load"),
+        ("duration = \"1s\"\nbalancer = \"x\"\ntwins = [\"spread\"]", "at least two `instances`"),
+        ("duration = \"1s\"\ntwins = [\"spread\"]", "`spread` only with a `balancer`"),
         (
             "duration = \"1s\"\nfirst_run = true\n[[load]]\nname = \"a-first\"\nconnections = 4\nduration = \"1s\"",
             "two loads are named `a-first`",

@@ -409,13 +409,15 @@ fn instance_not_taken_out(trial: &Trial) -> Option<TypedVerdict> {
         .then_some(TypedVerdict::InstanceNotTakenOut { instance: fault.instance })
 }
 
-/// The processes of a trial whose requests went through the balancer.
+/// The processes of a trial whose requests went to all instances.
 fn balanced_processes(trial: &Trial) -> Option<&[ProcessUse]> {
-    let balanced = trial.load.balanced.as_ref().filter(|balanced| balanced.route == Route::Balanced);
+    let balanced = trial.load.balanced.as_ref().filter(|balanced| balanced.route != Route::Direct);
     balanced.and(trial.balancing.as_ref()).map(|balancing| &*balancing.processes)
 }
 
+/// The balancer that the requests passed through.
 fn balancer_of(trial: &Trial) -> Option<&ProcessUse> {
+    trial.load.balanced.as_ref().filter(|balanced| balanced.route == Route::Balanced)?;
     balanced_processes(trial)?.iter().find(|process| process.role == ProcessRole::Balancer)
 }
 

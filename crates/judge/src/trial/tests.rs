@@ -136,6 +136,7 @@ fn a_direct_load_has_the_cores_of_one_instance() {
     };
     assert_eq!(by(Route::Direct).server_cores(), [0]);
     assert_eq!(by(Route::Balanced).server_cores(), [0, 1, 2, 3]);
+    assert_eq!(by(Route::Spread).server_cores(), [0, 1, 2, 3]);
 }
 
 #[test]
@@ -339,6 +340,18 @@ fn each_cause_of_a_balanced_trial_has_its_verdict() {
     };
     assert_eq!(names(&with(|b| b.fault = Some(seen(None)))), ["instance_not_taken_out"]);
     assert_eq!(names(&with(|b| b.fault = Some(seen(Some(6.0))))), [""; 0]);
+}
+
+#[test]
+fn an_idle_balancer_is_no_limit_of_instances_that_are_asked_directly() {
+    let spread = |change: fn(&mut Balancing)| {
+        let mut trial = with(change);
+        trial.load.balanced.as_mut().unwrap().route = Route::Spread;
+        names(&trial)
+    };
+    assert_eq!(spread(|b| b.processes[2].utilization = 0.95), [""; 0]);
+    assert_eq!(spread(|b| b.processes[2].cores = vec![1]), [""; 0]);
+    assert_eq!(spread(|b| b.processes[1].cores = vec![0]), ["instances_share_cores"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::template;
 use crate::LabError;
 use paceline_catalogue::WorkloadCase;
 use paceline_peers::{peer, tools};
-use paceline_record::{Load, LoopKind};
+use paceline_record::{BalancedLoad, Load, LoopKind, Route};
 
 /// The command lines of one tool.
 pub struct Personality {
@@ -54,6 +54,9 @@ pub fn refuses_case(load: &Load, case: &WorkloadCase) -> Option<&'static str> {
         _ if !case.is_plain() || case.method != "GET" => Some("can send only GET requests in a round"),
         _ if case.stream.is_some() => Some("does not read responses as streams"),
         Load { depth: 2.., .. } => Some("cannot pipeline requests in a round"),
+        Load { balanced: Some(BalancedLoad { route: Route::Spread, .. }), .. } => {
+            Some("cannot spread connections over several instances")
+        }
         Load { http: Some(_), .. } => Some("can be used only for HTTP/1.1"),
         Load { tls: true, .. } => {
             Some("can be used only without TLS, because it does not know the certificate")

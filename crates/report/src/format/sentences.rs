@@ -144,6 +144,9 @@ fn shape(load: &Load) -> Option<String> {
     if let Some(balanced) = &load.balanced {
         parts.push(match balanced.route {
             Route::Direct => "sent to one instance".to_owned(),
+            Route::Spread => {
+                format!("sent to {} directly", counted(balanced.instances, "instance", "instances"))
+            }
             Route::Balanced => format!(
                 "{} behind {}",
                 counted(balanced.instances, "instance", "instances"),

@@ -125,6 +125,10 @@ fn pairing(pairing: &Pairing, on: &str) -> Sheet {
             "direct and balanced",
             "The same load directly on one instance, and through the balancer on all instances. Unless noted below, the server was not restarted between the two. They are compared within each repeat.",
         ),
+        VariantKind::Spread => (
+            "direct and spread",
+            "The same load directly on one instance, and directly on all: the generator spread its connections over them, and the balancer was idle. They are compared within each repeat.",
+        ),
     };
     let [one, other] = sides(pairing.kind);
     let rates = [format!("{one} req/s"), format!("{other} req/s")];
@@ -171,6 +175,7 @@ fn sides(kind: VariantKind) -> [&'static str; 2] {
         VariantKind::Close => ["keep-alive", "close"],
         VariantKind::Unpipelined => ["pipelined", "unpipelined"],
         VariantKind::Balanced => ["direct", "balanced"],
+        VariantKind::Spread => ["direct", "spread"],
     }
 }
 

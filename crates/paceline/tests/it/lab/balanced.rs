@@ -1,6 +1,6 @@
 //! Tests rounds with instances behind a balancer: one made for the tests, and HAProxy if it is installed.
 //!
-//! They cover the paired loads with and without balancer, figures per process, a killed instance, a balancer that does
+//! They cover the loads to one instance, through the balancer and to all instances, figures per process, a killed instance, a balancer that does
 //! not start, and that an export loses nothing from a report. The expansion of templates is tested in the lab crate.
 
 use super::tree::{GOOD, Ran, Tree};
@@ -97,6 +97,22 @@ fn direct_and_balanced_share_a_launch_and_have_separate_results() {
         let text = String::from_utf8(bytes).unwrap();
         assert!(!text.contains(&home), "{} names a folder: {text}", path.display());
     }
+}
+
+#[test]
+fn a_spread_load_asks_every_instance_without_the_balancer() {
+    let tree = tree(&format!("balancer = \"fake\"\n{LOAD}twins = [\"spread\"]\n"));
+    let ran = tree.run(&["round", "lb"]);
+    assert_done(&ran);
+    let is_shown = |text| ran.stdout.contains(text);
+    assert!(is_shown("direct and spread") && is_shown("sent to 2 instances directly"), "{ran:?}");
+    let (_, trials) = tree.kept();
+    let trial = last(&trials, "c4-spread");
+    assert_eq!(trial.load.balanced.as_ref().map(|balanced| balanced.route), Some(Route::Spread));
+    let run = trial.run.as_ref().unwrap();
+    let requests: Vec<u64> = run.connections.by_address.iter().map(|address| address.requests).collect();
+    assert!(requests.len() == 2 && requests.iter().all(|requests| *requests > 0), "{requests:?}");
+    assert_eq!(run.total.counts.not_ok(), 0);
 }
 
 #[test]
