@@ -174,7 +174,8 @@ export function loadText(load: Load): string {
   if (load.variant?.kind === "first_run") parts.push("first run, no warm-up");
   if (load.balanced) {
     const { route, instances, balancer, fault } = load.balanced;
-    parts.push(route === "direct" ? "to one instance" : `${counted(instances, "instance")} behind ${balancer}`);
+    const to = { direct: "to one instance", spread: `to ${counted(instances, "instance")} directly`, balanced: `${counted(instances, "instance")} behind ${balancer}` };
+    parts.push(to[route]);
     if (fault) parts.push("one instance killed");
   }
   return parts.join(", ");
