@@ -79,7 +79,8 @@ impl PackageCounter {
 fn is_package(zone: &Path) -> bool {
     let name = zone.file_name().and_then(OsStr::to_str);
     let number = name.and_then(|name| name.strip_prefix("intel-rapl:")?.parse::<u32>().ok());
-    number.is_some() && fs::read_to_string(zone.join("name")).is_ok_and(|name| name.starts_with("package-"))
+    let is_of_package = |name: String| name.starts_with("package-");
+    number.is_some() && fs::read_to_string(zone.join("name")).is_ok_and(is_of_package)
 }
 
 fn number(path: &Path) -> Option<u64> {

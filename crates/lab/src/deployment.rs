@@ -1,8 +1,8 @@
 //! The processes of a launch: a list of roles, each a process tree: instances of the server, a balancer, a database.
 //!
-//! Requests take a route, to the first instance, to all of them or to the balancer. Each process tree is sampled separately; "the
-//! server" of a trial is what the route leads to, without other roles. A round starts it; the code that follows a
-//! generator's run uses it like a single server.
+//! Requests take a route, to the first instance, to all of them or to the balancer. Each process tree is sampled
+//! separately; "the server" of a trial is what the route leads to, without other roles. A round starts it; the code
+//! that follows a generator's run uses it like a single server.
 
 use crate::balancer::BalancerTotals;
 use crate::balancer::StatisticsReader as _;

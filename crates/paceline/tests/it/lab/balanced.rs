@@ -1,7 +1,8 @@
 //! Tests rounds with instances behind a balancer: one made for the tests, and HAProxy if it is installed.
 //!
-//! They cover the loads to one instance, through the balancer and to all instances, figures per process, a killed instance, a balancer that does
-//! not start, and that an export loses nothing from a report. The expansion of templates is tested in the lab crate.
+//! They cover the loads to one instance, through the balancer and to all instances, figures per process, a killed
+//! instance, a balancer that does not start, and that an export loses nothing from a report. The expansion of templates
+//! is tested in the lab crate.
 
 use super::tree::{GOOD, Ran, Tree};
 use crate::noise::within_five_tries;
