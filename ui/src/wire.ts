@@ -155,7 +155,7 @@ export interface BalancedLoad {
   instances: number;
   /** Its policy for choosing an instance. */
   policy: string;
-  /** Whether requests go through the balancer or to one instance directly. */
+  /** Where requests go: through the balancer, or directly to one instance or to all. */
   route: Route;
 }
 
@@ -1197,7 +1197,7 @@ export interface Job {
   batch: boolean;
   /** Longest connect phase, and longest single attempt to connect, TLS handshake included, in seconds. */
   connect_timeout_s: number;
-  /** Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; an empty part matches any value, or keeps the URL's. */
+  /** Connect to another host and port than the URL's: `HOST:PORT:HOST2:PORT2`; an empty part matches any value, or keeps the URL's. `HOST2:PORT2` may be several, separated by commas. */
   connect_to?: string;
   /** How that number changes over the window; closed loop only. */
   connection_plan?: ConnectionPlan;
@@ -1822,6 +1822,18 @@ export type PaceChoice = "auto" | "spin" | "sleep";
 /** How the generator waits for the next send. */
 export type PaceKind = "sleep" | "hybrid" | "spin";
 
+/** Energy of all CPU packages of the server's machine over the window. All processes on their cores share it, the load generator too, and idle cores are included. */
+export interface PackageEnergy {
+  /** Energy of all packages over that period, in joules. */
+  joules: number;
+  /** Energy per response completed in the window, in joules. */
+  joules_per_request: number;
+  /** Length of the sampled period, in seconds. */
+  over_s: number;
+  /** Number of packages. */
+  packages: number;
+}
+
 /** One figure on both sides. */
 export interface PairValue {
   /** Side A's. */
@@ -2234,7 +2246,7 @@ export interface RoundPage {
 }
 
 /** The destination of requests in a launch with a balancer. */
-export type Route = "direct" | "balanced";
+export type Route = "direct" | "balanced" | "spread";
 
 /** One server in a table. */
 export interface RowPage {
@@ -3174,6 +3186,8 @@ export interface Trial {
   cores: (CoreTime)[];
   /** Results of the database, if the launch had one. */
   database?: DatabaseUse;
+  /** Energy of the CPU packages over the window, if the server ran on the lab's machine and the kernel reports it. */
+  energy?: PackageEnergy;
   /** Why there is no usable run. */
   error?: Fault;
   /** The form of the server: `single` or `cores`. */
@@ -3305,7 +3319,7 @@ export interface Variant {
 }
 
 /** The property in which a load differs from its twin. */
-export type VariantKind = "first_run" | "http10" | "close" | "unpipelined" | "balanced";
+export type VariantKind = "first_run" | "http10" | "close" | "unpipelined" | "balanced" | "spread";
 
 /** A named reason why a number may not mean what it seems to. */
 export interface Verdict {
