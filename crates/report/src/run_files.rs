@@ -127,8 +127,8 @@ pub fn second_csv(second: &Second, series: &[String]) -> String {
     fields.join(",") + "\r\n"
 }
 
-/// The seconds of a finished run as CSV, as `--csv` writes them during the run, from the intervals of its record. What a
-/// record does not have by the second is empty: the backlog, the server's figures, the offered rate if it changes.
+/// The intervals of a finished run as CSV, with the columns that `--csv` writes for each second during the run. What a
+/// record does not have for each interval is empty: the backlog, the server's figures, the offered rate if it changes.
 pub fn run_seconds_csv(run: &Run) -> String {
     let seconds = run.intervals_by_time();
     let line = |(span, intervals): &(Span, Vec<&Interval>)| second_csv(&second(run, *span, intervals), &[]);

@@ -1,6 +1,6 @@
 //! A run's seconds, and the server's CPU and memory between samples.
 //!
-//! Made for the page of a run and for its CSV. Long runs are joined to a bounded number of stretches.
+//! Made for the page of a run. Long runs are joined to a bounded number of stretches.
 
 use paceline_judge::{VerdictName, judged_times};
 use paceline_record::{
