@@ -14,7 +14,12 @@ use std::time::{Duration, Instant};
 /// Between two measurements: one takes a millisecond of both cores.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The core distances that a round, or a gate, has seen.
+/// A longer load, or a search, lasts through several placements of its cores: it is measured over all of them.
+pub const MAX_PLACED_LOAD: Duration = Duration::from_secs(15);
+/// How often a load is measured on one launch while the host moves its cores.
+pub const MAX_PLACED_ATTEMPTS: u32 = 3;
+
+/// The core distances that a round, or an experiment, has seen.
 #[derive(Debug)]
 pub struct CoreDistances {
     /// Whether a hypervisor may move the cores; otherwise there is nothing to measure.

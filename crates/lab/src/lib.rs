@@ -31,7 +31,7 @@ mod validate;
 mod warm_up;
 
 pub use audit::examine_database;
-pub use core_distance::{CoreDistances, with_after};
+pub use core_distance::{CoreDistances, MAX_PLACED_ATTEMPTS, MAX_PLACED_LOAD, with_after};
 pub use database::{Databases, RunningDatabase};
 pub use error::{CommandFailure, LabError, LaunchError};
 pub use fleet::{Fleet, FleetSettings, LoaderHosts};

@@ -4,6 +4,7 @@
 //! these are not affected. `start` starts one server, or several behind a balancer.
 
 use super::{RoundContext, RoundEvent, RunningRound};
+use crate::core_distance::{MAX_PLACED_ATTEMPTS, MAX_PLACED_LOAD};
 use crate::database::RunningDatabase;
 use crate::deployment::Deployment;
 use crate::fleet::ReservedMachines;
@@ -26,10 +27,6 @@ use std::time::Duration;
 
 /// How long a trial may be delayed until its cores are as far apart as usual.
 const MAX_CORE_WAIT: Duration = Duration::from_secs(30);
-/// A longer load, or a search, lasts through several placements of its cores: it is measured over all of them.
-const MAX_PLACED_LOAD: Duration = Duration::from_secs(15);
-/// How often a cell is tried on one launch while the host moves its cores.
-const MAX_ATTEMPTS: u32 = 3;
 
 /// A launch in progress.
 pub(super) struct RoundLaunch<'a> {
@@ -202,8 +199,10 @@ impl RunningRound<'_> {
                 is_spoiled = true;
             }
             attempts += 1;
-            let is_repeated =
-                trial.are_cores_moved() && trial.error.is_none() && attempts < MAX_ATTEMPTS && !is_whole;
+            let is_repeated = trial.are_cores_moved()
+                && trial.error.is_none()
+                && attempts < MAX_PLACED_ATTEMPTS
+                && !is_whole;
             let is_last = index + 1 == launch.planned.cells.len() && !is_repeated;
             // Ctrl-C during the wait does not affect the trial before it.
             let idle = match is_last {

@@ -7,14 +7,12 @@ use super::settled_cores::SettledCores;
 use crate::commands::run::duration;
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, Objective};
 use paceline_host::{Interrupt, system};
+use paceline_lab::MAX_PLACED_LOAD;
 use paceline_record::{Pinning, Run};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
-
-/// The longest load that is delayed and repeated: the cores of a virtual machine rarely stay in place for longer.
-const MAX_PLACED_LOAD: Duration = Duration::from_secs(15);
 
 /// The longest record that is read: far more than a run of hours writes.
 pub(super) const MAX_RECORD_BYTES: u64 = 1 << 28;

@@ -3,14 +3,12 @@
 
 use paceline_experiment::{LoadError, MovedCores};
 use paceline_host::Interrupt;
-use paceline_lab::{CoreDistances, with_after};
+use paceline_lab::{CoreDistances, MAX_PLACED_ATTEMPTS, with_after};
 use paceline_record::Pinning;
 use paceline_run::environment;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// How often a window is measured while the host moves the cores.
-const MAX_ATTEMPTS: u32 = 3;
 /// How long a window may be delayed.
 const MAX_WAIT: Duration = Duration::from_secs(15);
 /// The share of the time that all windows together may be delayed.
@@ -62,7 +60,7 @@ impl SettledCores {
         let result = window()?;
         // A wait in vain is not repeated.
         let is_moved = before
-            .filter(|before| attempt < MAX_ATTEMPTS && before.unusual_ns().is_none())
+            .filter(|before| attempt < MAX_PLACED_ATTEMPTS && before.unusual_ns().is_none())
             .is_some_and(|before| with_after(before, pinning).unusual_ns().is_some());
         moved.repeated_windows += usize::from(is_moved);
         self.moved.set(moved);
