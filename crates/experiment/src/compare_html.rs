@@ -5,6 +5,7 @@ use crate::compare::{PairedComparison, SampleSet};
 use crate::compare_text::{compared_cells, failure_cells, footnote, sentence};
 use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{HtmlText, html, shell_line};
+use paceline_stats::short_percent_text;
 
 /// The comparison as a self-contained HTML page.
 pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
@@ -21,7 +22,7 @@ pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
          <tr><th scope=\"col\">metric</th><th scope=\"col\">{4} to {5}</th><th scope=\"col\">decision</th>\
          <th scope=\"col\">second / first, 95 % interval</th><th scope=\"col\">{0}</th><th scope=\"col\">{1}</th></tr>\n\
          {6}</table></div>\n\
-         <p>Dot: second / first. Line: its 95 % interval. Vertical line: equal. Band: differences below {7:.0} %. The \
+         <p>Dot: second / first. Line: its 95 % interval. Vertical line: equal. Band: differences below {7}. The \
          scale is logarithmic; ratios beyond {5} are at its edge.</p>\n<p>{8}</p>\n{9}{10}</main>\n</body>\n</html>\n",
         first,
         second,
@@ -30,7 +31,7 @@ pub fn compare_html(comparison: &PairedComparison) -> HtmlText {
         format!("{:.2}", (-axis.most).exp()),
         format!("{:.2}", axis.most.exp()),
         rows,
-        comparison.margin * 100.0,
+        short_percent_text(comparison.margin),
         footnote(comparison),
         comparison.samples.iter().map(measured).collect::<HtmlText>(),
         command(&comparison.argv)

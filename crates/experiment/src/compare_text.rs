@@ -10,7 +10,7 @@ use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_escape::{MarkdownText, markdown};
 use paceline_judge::Unit;
 use paceline_report::{Align, Grid};
-use paceline_stats::{bytes_text, counted, fine_percent_text, percent_text, time_text, whole};
+use paceline_stats::{bytes_text, counted, fine_percent_text, short_percent_text, time_text, whole};
 use std::fmt::Write as _;
 
 /// The decision in one sentence.
@@ -46,7 +46,7 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
         Direction::Equivalent => format!(
             "{second} and {first} are equivalent: {} differs by less than {}",
             metric.name(),
-            percent_text(comparison.margin)
+            short_percent_text(comparison.margin)
         ),
         Direction::Higher | Direction::Lower => {
             format!("{second} differs: {size:.1} % {}", than(metric, decision.ratio, first))
@@ -58,9 +58,9 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
             format!("{second} and {first} cannot be compared in {}", metric.name())
         }
         Direction::Undecided { more_pairs } => format!(
-            "undecided after {}: about {more_pairs} more are needed to detect a difference of {:.0} % in {}",
+            "undecided after {}: about {more_pairs} more are needed to detect a difference of {} in {}",
             observed(comparison),
-            size.max(comparison.margin * 100.0),
+            short_percent_text((size / 100.0).max(comparison.margin)),
             metric.name()
         ),
     }
@@ -160,7 +160,7 @@ pub fn compare_text(comparison: &PairedComparison) -> String {
     let _ = write!(text, "\n{}", Grid::text(&aligns, &rows, 0));
     let is_equivalent = comparison.metrics.iter().any(|metric| metric.direction == Direction::Equivalent);
     let within = match is_equivalent {
-        true => format!("equivalent: differs by less than {}; ", percent_text(comparison.margin)),
+        true => format!("equivalent: differs by less than {}; ", short_percent_text(comparison.margin)),
         false => String::new(),
     };
     let _ =
@@ -192,7 +192,7 @@ pub(crate) fn compared_cells(comparison: &PairedComparison, metric: &MetricCompa
     let interval = metric.ratio_interval;
     let ratio = format!("{:.3} ({:.3} to {:.3})", metric.ratio, interval.low, interval.high);
     let within = match metric.direction {
-        Direction::Equivalent => format!(" within {}", percent_text(comparison.margin)),
+        Direction::Equivalent => format!(" within {}", short_percent_text(comparison.margin)),
         Direction::Better
         | Direction::Worse
         | Direction::Higher
@@ -240,13 +240,13 @@ pub(crate) fn footnote(comparison: &PairedComparison) -> String {
     let quieter = comparison.quieter_metric().map_or(String::new(), |(metric, pairs)| {
         let percent = |metric| comparison.pair_sd(metric).unwrap_or_default() * 100.0;
         format!(
-            " Pairs vary by {:.1} % in {} and by {:.1} % in {}: with --metric {}, about {pairs} pairs are enough to detect a difference of {:.0} %.",
+            " Pairs vary by {:.1} % in {} and by {:.1} % in {}: with --metric {}, about {pairs} pairs are enough to detect a difference of {}.",
             percent(comparison.primary),
             comparison.primary.name(),
             percent(metric),
             metric.name(),
             metric.name(),
-            comparison.margin * 100.0
+            short_percent_text(comparison.margin)
         )
     });
     format!(

@@ -30,7 +30,7 @@ pub use launches::{
 };
 pub use number::{
     bytes_text, count_text, counted, duration_text, fine_percent_text, percent_text, plural, ratio,
-    rounded_percent_text, span_text, thousands, time_text, whole,
+    rounded_percent_text, short_percent_text, span_text, thousands, time_text, whole,
 };
 pub use percentile::{RunPercentile, SLICES, percentile_interval, run_percentile};
 pub use random::Random;

@@ -63,6 +63,16 @@ pub fn percent_text(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+/// A share in percent, below ten with a decimal if it has one, as a margin is set: `2.5 %`, `5 %`, `12 %`.
+pub fn short_percent_text(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 || (percent - percent.round()).abs() < 0.05 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
 /// A share in percent with two significant digits or more: `0.031 %`, `3.4 %`, `12 %`.
 pub fn fine_percent_text(share: f64) -> String {
     rounded_percent_text(share, 6)
@@ -164,6 +174,14 @@ mod tests {
         let shares = [0.0, 0.000_031, 0.0062, 0.0999, 0.898, 1.0].map(fine_percent_text);
         assert_eq!(shares, ["0 %", "0.0031 %", "0.62 %", "10.0 %", "90 %", "100 %"]);
         assert_eq!([0.000_31, 0.0062].map(|share| rounded_percent_text(share, 2)), ["0.03 %", "0.62 %"]);
+    }
+
+    #[test]
+    fn margins_have_a_decimal_only_if_they_need_one() {
+        assert_eq!(
+            [0.0, 0.025, 0.05, 0.0999, 0.124].map(short_percent_text),
+            ["0 %", "2.5 %", "5 %", "10 %", "12 %"]
+        );
     }
 
     #[test]

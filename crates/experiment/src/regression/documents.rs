@@ -2,11 +2,12 @@
 
 use super::report::{CellReport, CellVerdict, RegressionOutcome, RegressionReport};
 use super::text::{
-    HEADS, change, failed_shares, footnotes, interval, outcome_word, percent, row, subject, verdict_word,
+    HEADS, change, failed_shares, footnotes, interval, outcome_word, row, subject, verdict_word,
 };
 use crate::compare_html::STYLE;
 use crate::gate::annotation;
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
+use paceline_stats::short_percent_text;
 
 /// The report as a Markdown section.
 pub fn regression_markdown(report: &RegressionReport) -> MarkdownText {
@@ -85,8 +86,8 @@ fn junit_body(cell: &CellReport) -> HtmlText {
         "{} ({}), margin {}, noise {}",
         change(cell.ratio),
         interval(cell),
-        percent(cell.margin),
-        percent(cell.noise)
+        short_percent_text(cell.margin),
+        short_percent_text(cell.noise)
     );
     match cell.verdict {
         CellVerdict::Worse => html!("<failure message=\"{}\"/>", figures),

@@ -6,7 +6,7 @@ use super::report::{
 };
 use crate::compare_text::compared_value;
 use paceline_report::{Align, Grid};
-use paceline_stats::{counted, span_text};
+use paceline_stats::{counted, short_percent_text, span_text};
 use std::fmt::Write as _;
 
 /// What a margin means. `tests.rs` checks each half of it by simulation.
@@ -40,14 +40,15 @@ fn worse_sentence(cell: &CellReport) -> String {
         subject(cell),
         change(cell.ratio),
         interval(cell),
-        percent(cell.margin)
+        short_percent_text(cell.margin)
     )
 }
 
 fn passed_sentence(report: &RegressionReport) -> String {
     let judges = report.metrics.iter().filter(|cell| cell.is_judge);
-    let excluded: Vec<String> =
-        judges.map(|cell| format!("{} of more than {}", subject(cell), percent(cell.margin))).collect();
+    let excluded: Vec<String> = judges
+        .map(|cell| format!("{} of more than {}", subject(cell), short_percent_text(cell.margin)))
+        .collect();
     format!("excluded: a loss in {}", excluded.join(", in "))
 }
 
@@ -68,7 +69,7 @@ fn undecided_sentence(report: &RegressionReport) -> String {
             format!(
                 "{} ({} is the smallest loss that could have been proven)",
                 subject(cell),
-                percent(cell.detectable_loss)
+                short_percent_text(cell.detectable_loss)
             )
         })
         .collect();
@@ -109,16 +110,6 @@ pub(super) fn change(ratio: f64) -> String {
 pub(super) fn interval(cell: &CellReport) -> String {
     let end = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
     format!("{} to {}", end(cell.ratio_interval.low), end(cell.ratio_interval.high))
-}
-
-/// A share in percent.
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 10.0 || (percent - percent.round()).abs() < 0.05 {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.1} %")
-    }
 }
 
 /// The failed shares of a load.
@@ -173,7 +164,7 @@ pub(super) fn footnotes(report: &RegressionReport) -> Vec<String> {
     notes.extend(report.moved_cores.map(core_moves));
     notes.push(format!(
         "{MARGIN_SENTENCE}; an unchanged server fails in at most {} of gates, over all metrics together.",
-        percent(report.error_rate)
+        short_percent_text(report.error_rate)
     ));
     notes
 }
@@ -186,8 +177,8 @@ pub(super) fn row(cell: &CellReport) -> [String; 8] {
         compared_value(cell.metric, cell.base),
         compared_value(cell.metric, cell.candidate),
         format!("{} ({})", change(cell.ratio), interval(cell)),
-        percent(cell.margin),
-        percent(cell.noise),
+        short_percent_text(cell.margin),
+        short_percent_text(cell.noise),
         verdict_word(cell.verdict).to_owned(),
     ]
 }
