@@ -61,9 +61,9 @@ fn look_at_handshake(run: &Run) -> String {
     )
 }
 
-/// A stretch of the window between two moments.
+/// A stretch of a run between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct WindowSlice {
+pub(crate) struct RunSlice {
     pub start_ns: u64,
     pub end_ns: u64,
     /// The outcomes of the requests that ended in it.
@@ -73,7 +73,7 @@ pub(crate) struct WindowSlice {
     pub service: (u64, u64),
 }
 
-impl WindowSlice {
+impl RunSlice {
     pub fn length_s(&self) -> f64 {
         self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9
     }
@@ -86,8 +86,16 @@ impl WindowSlice {
     }
 }
 
+/// The intervals from the warm-up to the end of the drain, in order of time.
+pub(crate) fn slices(run: &Run) -> Vec<RunSlice> {
+    let is_request = |interval: &&Interval| interval.phase != Phase::Connect;
+    let parts = run.intervals_by_time().into_iter();
+    let of_requests = parts.filter(|(_, intervals)| intervals.iter().any(is_request));
+    of_requests.map(|(span, intervals)| slice(span, &intervals)).collect()
+}
+
 /// The intervals that lie wholly in the window, in order of time.
-pub(crate) fn window(run: &Run) -> Vec<WindowSlice> {
+pub(crate) fn window(run: &Run) -> Vec<RunSlice> {
     let window = run.phases.window;
     let is_inside = |span: &Span| {
         window.start_ns <= span.start_ns && span.start_ns < span.end_ns && span.end_ns <= window.end_ns
@@ -96,8 +104,8 @@ pub(crate) fn window(run: &Run) -> Vec<WindowSlice> {
     inside.map(|(span, intervals)| slice(span, &intervals)).collect()
 }
 
-fn slice(Span { start_ns, end_ns }: Span, intervals: &[&Interval]) -> WindowSlice {
-    let mut slice = WindowSlice { start_ns, end_ns, ..WindowSlice::default() };
+fn slice(Span { start_ns, end_ns }: Span, intervals: &[&Interval]) -> RunSlice {
+    let mut slice = RunSlice { start_ns, end_ns, ..RunSlice::default() };
     for Interval { block, .. } in intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
         slice.counts = added(slice.counts, block.counts);
         if let Some(times) = block.service_time_ns.as_ref().filter(|times| times.count > slice.service.1) {

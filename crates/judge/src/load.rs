@@ -3,7 +3,7 @@
 //! A pause is an outage, and not judged by the mean service time, which contains the server's queue. `overload.rs`
 //! judges whether the server kept up with an offered rate: at most one of pause and overload is given.
 
-use crate::facts::{self, WindowSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max};
+use crate::facts::{self, RunSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max};
 use crate::overload::{is_saturated, rate_to_try};
 use crate::silence::stopped_answering;
 use crate::{MIN_ACHIEVED, TypedVerdict, generator, judged_times};
@@ -272,7 +272,7 @@ fn gaps(run: &Run, pause_ns: u64) -> Vec<std::ops::RangeInclusive<u64>> {
     rates.sort_by(f64::total_cmp);
     let usual = rates.get(rates.len() / 2).copied().unwrap_or_default();
     let pause_s = pause_ns as f64 / 1e9;
-    let is_gap = |pair: &&[WindowSlice]| {
+    let is_gap = |pair: &&[RunSlice]| {
         let missing: f64 = pair.iter().map(|slice| usual * slice.length_s() - slice.counts.ok as f64).sum();
         missing >= 0.5 * usual * pause_s
     };

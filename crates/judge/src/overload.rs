@@ -4,7 +4,7 @@
 //! the same figures.
 
 use crate::facts::{
-    self, WindowSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max,
+    self, RunSlice, is_open, longest_stall_ns, look, offered_per_s_peak, outstanding_max,
     outstanding_on_connection,
 };
 use crate::server::server_limit;
@@ -269,7 +269,7 @@ fn ended_in_segment(run: &Run, segment: &Segment) -> f64 {
 }
 
 /// Requests of a stretch that no longer wait. A request that timed out gave up its place in the queue, if there is one.
-fn ended(run: &Run, stretch: &WindowSlice) -> f64 {
+fn ended(run: &Run, stretch: &RunSlice) -> f64 {
     let counts = stretch.counts;
     let hang = if hangs(run) { counts.timed_out } else { 0 };
     (stretch.answered() as f64) + (counts.connect_failed as f64) + (counts.io_failed as f64) + hang as f64

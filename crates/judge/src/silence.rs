@@ -4,7 +4,7 @@
 //! stretch is at least one interval long, a tenth of the window or a second.
 
 use crate::TypedVerdict;
-use crate::facts::{added, is_open, outstanding_max};
+use crate::facts::{RunSlice, added, is_open, outstanding_max, slices};
 use paceline_record::{Counts, Phase, Run};
 use std::collections::BTreeMap;
 
@@ -74,31 +74,29 @@ fn commonest_failure(run: &Run, silence: &Silence) -> Option<String> {
     ways.into_iter().rev().max_by_key(|(count, _)| *count).and_then(|(_, failure)| failure)
 }
 
-/// The intervals from the warm-up to the end of the drain, by their start, with their length.
+/// The intervals from the warm-up to the end of the drain, and the shortest time from one to the next.
 struct Series {
-    by_start: BTreeMap<u64, (Counts, BTreeMap<String, u64>)>,
+    slices: Vec<RunSlice>,
     step_ns: u64,
 }
 
 impl Series {
     fn from_run(run: &Run) -> Self {
-        let mut by_start = BTreeMap::<u64, (Counts, BTreeMap<String, u64>)>::new();
-        for interval in run.intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
-            let (counts, status) = by_start.entry(interval.start_ns).or_default();
-            *counts = added(*counts, interval.block.counts);
-            for (name, count) in &interval.block.status {
-                *status.entry(name.clone()).or_default() += count;
-            }
-        }
-        let starts: Vec<u64> = by_start.keys().copied().collect();
-        let shortest = starts.windows(2).map(|pair| pair[1] - pair[0]).min();
+        let slices = slices(run);
+        let shortest = slices.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).min();
         let step_ns = shortest.unwrap_or((run.window_s * 1e8) as u64).max(1);
-        Self { by_start, step_ns }
+        Self { slices, step_ns }
     }
 
     /// The starts of the intervals with a valid response.
     fn answered(&self) -> Vec<u64> {
-        self.by_start.iter().filter(|(_, (counts, _))| counts.ok > 0).map(|(start, _)| *start).collect()
+        self.slices.iter().filter(|slice| slice.counts.ok > 0).map(|slice| slice.start_ns).collect()
+    }
+
+    /// The requests that ended in some intervals, chosen by their start.
+    fn ended(&self, is_wanted: impl Fn(u64) -> bool) -> Counts {
+        let slices = self.slices.iter().filter(|slice| is_wanted(slice.start_ns));
+        slices.fold(Counts::default(), |sum, slice| added(sum, slice.counts))
     }
 
     /// The stretch from the end of the interval at `last` on, with the requests that ended after that interval began to
@@ -108,25 +106,13 @@ impl Series {
         // The window of a number of requests ends with the last response.
         let is_cut = end_ns > run.phases.window.end_ns && run.phases.window.end_ns > last_ns;
         let from_ns = if is_cut { from_ns.min(run.phases.window.end_ns) } else { from_ns };
-        let inside =
-            (std::ops::Bound::Excluded(last_ns), std::ops::Bound::Excluded(until_ns.unwrap_or(u64::MAX)));
-        let (mut counts, mut status) = (Counts::default(), BTreeMap::<String, u64>::new());
-        for (_, (ended, statuses)) in self.by_start.range(inside) {
-            counts = added(counts, *ended);
-            for (name, count) in statuses {
-                *status.entry(name.clone()).or_default() += count;
-            }
-        }
-        let silent_s =
-            until_ns.unwrap_or(u64::MAX).min(end_ns).checked_sub(from_ns.max(run.phases.window.start_ns))?
-                as f64
-                / 1e9;
-        let until = |end| {
-            let before = self.by_start.range((std::ops::Bound::Unbounded, end));
-            before.fold(Counts::default(), |sum, (_, (ended, _))| added(sum, *ended))
-        };
-        let ok = until(std::ops::Bound::Included(last_ns)).ok as f64;
-        let begun_ns = *self.by_start.keys().next()?;
+        let limit_ns = until_ns.unwrap_or(u64::MAX);
+        let is_inside = |start_ns: u64| last_ns < start_ns && start_ns < limit_ns;
+        let counts = self.ended(is_inside);
+        let silent_ns = limit_ns.min(end_ns).checked_sub(from_ns.max(run.phases.window.start_ns))?;
+        let silent_s = silent_ns as f64 / 1e9;
+        let ok = self.ended(|start_ns| start_ns <= last_ns).ok as f64;
+        let begun_ns = self.slices.first()?.start_ns;
         let missing = ok / (from_ns.saturating_sub(begun_ns) as f64 / 1e9) * silent_s;
         let median_s = run.total.service_time_ns.as_ref().map_or(0.0, |times| times.p50 as f64 / 1e9);
         // A pause may outlast the timeout: only if it does not end, requests without a response show that the server is
@@ -137,14 +123,27 @@ impl Series {
             None => counts.not_ok() > 0,
         };
         // The server may have ended in the interval of the last valid response.
-        let before = until(std::ops::Bound::Excluded(last_ns));
+        let before = self.ended(|start_ns| start_ns < last_ns);
         let failed_share =
             paceline_stats::ratio(before.not_ok() as f64, (before.ok + before.not_ok()) as f64);
         let chance = failed_share.powf(counts.not_ok() as f64);
         let is_gone =
             missing >= MIN_MISSING && is_refused && chance < MAX_CHANCE && silent_s > MIN_MEDIANS * median_s;
-        is_gone.then_some(Silence { from_ns, until_ns, end_ns, counts, status })
+        is_gone.then(|| Silence { from_ns, until_ns, end_ns, counts, status: statuses(run, is_inside) })
     }
+}
+
+/// The statuses of the responses in some intervals, chosen by their start.
+fn statuses(run: &Run, is_wanted: impl Fn(u64) -> bool) -> BTreeMap<String, u64> {
+    let mut statuses = BTreeMap::<String, u64>::new();
+    let of_requests = run.intervals.iter().filter(|interval| interval.phase != Phase::Connect);
+    for interval in of_requests.filter(|interval| is_wanted(interval.start_ns)) {
+        for (name, count) in &interval.block.status {
+            let sum = statuses.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+    statuses
 }
 
 /// The end of the time in which responses were expected: of the window, or, if a number of requests was asked for and not
@@ -192,12 +191,12 @@ pub(crate) fn held_connections(run: &Run) -> Option<TypedVerdict> {
     let (window, series) = (run.phases.window, Series::from_run(run));
     let waited_ns = lowest_ns.min(run.timeout_ns);
     // The latest moment at which the requests that ended in an interval can have been sent.
-    let held = |(start_ns, (counts, _)): (&u64, &(Counts, BTreeMap<String, u64>))| {
-        let ended_ns = (start_ns + series.step_ns).min(run.phases.drain.end_ns.max(window.end_ns));
+    let held = |slice: &RunSlice| {
+        let ended_ns = (slice.start_ns + series.step_ns).min(run.phases.drain.end_ns.max(window.end_ns));
         let sent_ns = ended_ns.saturating_sub(waited_ns).max(window.start_ns);
-        counts.timed_out as f64 * ended_ns.min(window.end_ns).saturating_sub(sent_ns) as f64 / 1e9
+        slice.counts.timed_out as f64 * ended_ns.min(window.end_ns).saturating_sub(sent_ns) as f64 / 1e9
     };
-    let held_s = series.by_start.iter().map(held).sum::<f64>();
+    let held_s = series.slices.iter().map(held).sum::<f64>();
     let held_share = held_s / (run.window_s * outstanding_max(run)).max(f64::MIN_POSITIVE);
     let median_ns = run.total.service_time_ns.as_ref().map_or(0, |times| times.p50);
     let hangs = waited_ns as f64 > 10.0 * median_ns as f64;

@@ -4,7 +4,7 @@
 //! the intervals of the window. The mean changes with every pause of a few milliseconds. A change is not blamed on the
 //! server if the generator itself was disturbed. For the rule and its false alarms see `paceline_stats::steadiness`.
 
-use crate::facts::{self, WindowSlice, is_open};
+use crate::facts::{self, RunSlice, is_open};
 use crate::silence::stopped_answering;
 use crate::{TypedVerdict, generator, load, overload, server};
 use paceline_record::Run;
@@ -25,7 +25,7 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
         return None;
     }
     let open = is_open(run);
-    let value = |stretch: &WindowSlice| match open {
+    let value = |stretch: &RunSlice| match open {
         true => stretch.service.0 as f64,
         false => stretch.counts.ok as f64 / stretch.length_s(),
     };

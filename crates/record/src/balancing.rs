@@ -4,7 +4,7 @@
 //! Written by the lab. The effect of a fault on the clients is in the run's intervals; [`InjectedFault`] has its time.
 
 use crate::LoopKind;
-use crate::{Interval, Phase, Run};
+use crate::{Interval, Phase, Run, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -166,13 +166,12 @@ impl InjectedFault {
     /// The effect on the clients of `run`. Intervals contain requests by the time they ended: slow failures appear
     /// late.
     pub fn impact(&self, run: &Run) -> FaultImpact {
-        let end_ns = run.phases.drain.end_ns.max(run.phases.window.end_ns);
-        let stretches = stretches(&run.intervals, run.phases.window.start_ns, end_ns);
-        let longest = stretches.iter().map(|(_, start, end)| end.saturating_sub(*start)).max().unwrap_or(0);
+        let stretches = stretches(run);
+        let longest = stretches.iter().map(|(_, span)| span.end_ns - span.start_ns).max().unwrap_or(0);
         let mut saw = FaultImpact { resolution_s: longest as f64 * 1e-9, ..FaultImpact::default() };
         let (mut before, mut after) = (TimeWeightedMean::default(), TimeWeightedMean::default());
-        for (interval, start_ns, end_ns) in stretches {
-            let length_s = end_ns.saturating_sub(start_ns) as f64 * 1e-9;
+        for (interval, Span { start_ns, end_ns }) in stretches {
+            let length_s = (end_ns - start_ns) as f64 * 1e-9;
             let inside = end_ns <= run.phases.window.end_ns;
             if end_ns <= self.at_ns {
                 before.add(interval.block.counts.ok, length_s);
@@ -234,13 +233,12 @@ impl TimeWeightedMean {
     }
 }
 
-/// The window's intervals, each from its own start or the start of the window to the start of the next, the last to
-/// `end_ns`.
-fn stretches(intervals: &[Interval], window_ns: u64, end_ns: u64) -> Vec<(&Interval, u64, u64)> {
-    let of_window: Vec<&Interval> =
-        intervals.iter().filter(|interval| interval.phase == Phase::Window).collect();
-    let ends = of_window.iter().skip(1).map(|next| next.start_ns).chain([end_ns]);
-    let stretches =
-        of_window.iter().zip(ends).map(|(interval, end)| (*interval, interval.start_ns.max(window_ns), end));
-    stretches.filter(|(_, start, end)| end > start).collect()
+/// The window's intervals, each with the time from its start, or from the start of the window, until the next began.
+fn stretches(run: &Run) -> Vec<(&Interval, Span)> {
+    let of_window = run.intervals_by_time().into_iter().filter_map(|(span, intervals)| {
+        let interval = intervals.into_iter().find(|interval| interval.phase == Phase::Window)?;
+        let start_ns = span.start_ns.max(run.phases.window.start_ns);
+        Some((interval, Span { start_ns, end_ns: span.end_ns }))
+    });
+    of_window.filter(|(_, span)| span.end_ns > span.start_ns).collect()
 }

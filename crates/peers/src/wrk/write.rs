@@ -70,13 +70,12 @@ fn latency_samples(histogram: &Histogram) -> SampleValues {
 /// Responses per second of a thread, in each second of the window.
 fn thread_rates(run: &Run, threads: u32) -> SampleValues {
     let window = run.phases.window;
-    let starts: Vec<u64> = run.intervals.iter().map(|interval| interval.start_ns).collect();
     let rate = |answers: u64, ns: u64| answers as f64 * 1e9 / ns as f64 / f64::from(threads.max(1));
-    let seconds = run.intervals.iter().enumerate().filter_map(|(place, interval)| {
-        let end = starts.get(place + 1).copied().unwrap_or(window.end_ns).min(window.end_ns);
-        let length = end.saturating_sub(interval.start_ns);
-        let is_sample = interval.phase == Phase::Window && length >= MIN_SAMPLE_NS;
-        is_sample.then(|| rate(answered(&interval.block), length))
+    let seconds = run.intervals_by_time().into_iter().filter_map(|(span, intervals)| {
+        let length = span.end_ns.min(window.end_ns).saturating_sub(span.start_ns);
+        let is_of_window = intervals.iter().any(|interval| interval.phase == Phase::Window);
+        let answers = total(intervals.iter().map(|interval| answered(&interval.block)));
+        (is_of_window && length >= MIN_SAMPLE_NS).then(|| rate(answers, length))
     });
     let mut values: Vec<(u64, u64)> = seconds.map(|rate| (rate.round() as u64, 1)).collect();
     if values.is_empty() && run.window_s > 0.0 {

@@ -38,18 +38,15 @@ impl Heat {
     /// The heat map of a run; none where its seconds have no histograms.
     pub fn from_run(run: &Run) -> Option<Self> {
         let mut stretches: Vec<(u64, Vec<(i32, u64)>)> = Vec::new();
-        let each = run.intervals.len().div_ceil(COLUMNS).max(1);
-        for group in run.intervals.chunks(each) {
-            let start = group.first()?.start_ns;
+        let seconds = run.intervals_by_time();
+        for group in seconds.chunks(seconds.len().div_ceil(COLUMNS).max(1)) {
             let mut classes: Vec<(i32, u64)> = Vec::new();
-            for times in group.iter().filter_map(|interval| judged(run.loop_.kind, interval)) {
+            let intervals = group.iter().flat_map(|(_, intervals)| intervals);
+            for times in intervals.filter_map(|interval| judged(run.loop_.kind, interval)) {
                 let histogram = (!times.histogram.is_empty()).then(|| times.decode().ok()).flatten()?;
                 classes.extend(histogram.bars().map(|(low, high, count)| (class((low + high) / 2), count)));
             }
-            match stretches.last_mut() {
-                Some((last, kept)) if *last == start => kept.extend(classes),
-                _ => stretches.push((start, classes)),
-            }
+            stretches.push((group.first()?.0.start_ns, classes));
         }
         let all = || stretches.iter().flat_map(|(_, classes)| classes).map(|(class, _)| *class);
         let (lowest, highest) = (all().min()?, all().max()?);
@@ -77,4 +74,32 @@ fn class(ns: u64) -> i32 {
 
 fn bound(class: i32) -> f64 {
     10f64.powf(f64::from(class) / CLASSES_PER_DECADE).round()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::{Block, Interval, Phase, Times};
+    use paceline_stats::Histogram;
+
+    #[test]
+    fn cohorts_of_one_second_are_one_column() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(2_000_000, 3);
+        let service_time_ns = Some(Times::from_histogram(&histogram));
+        let interval = |phase: Phase, start_ns: u64| {
+            let block = Block { service_time_ns: service_time_ns.clone(), ..Block::default() };
+            Interval::new(phase, start_ns, block)
+        };
+        let second = 1_000_000_000;
+        let mut run = Run::default();
+        run.phases.window.end_ns = 2 * second;
+        run.intervals =
+            vec![interval(Phase::Warmup, 0), interval(Phase::Window, 0), interval(Phase::Window, second)];
+        let columns = Heat::from_run(&run).unwrap().columns;
+        let spans: Vec<(f64, f64)> = columns.iter().map(|column| (column.start_s, column.end_s)).collect();
+        assert_eq!(spans, [(0.0, 1.0), (1.0, 2.0)]);
+        let counts: Vec<u64> = columns.iter().map(|column| column.counts.iter().sum()).collect();
+        assert_eq!(counts, [6, 3]);
+    }
 }

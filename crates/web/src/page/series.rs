@@ -4,11 +4,10 @@
 
 use paceline_judge::{VerdictName, judged_times};
 use paceline_record::{
-    Interval, LoopKind, MetricSeries, Phase, Run, Sample, SeriesKind, ServerSample, Times,
+    Interval, LoopKind, MetricSeries, Phase, Run, Sample, SeriesKind, ServerSample, Span, Times,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// Seconds that are shown at most; those of a long run are joined.
 const SECONDS: usize = 1_000;
@@ -84,23 +83,12 @@ pub fn metric_lines(run: &Run) -> Vec<MetricLine> {
 
 /// The seconds of a run, those of the warm-up too. Cohorts that ended in the same second are one.
 pub fn seconds(run: &Run) -> Vec<Stretch> {
-    let mut by_start: BTreeMap<u64, Vec<&Interval>> = BTreeMap::new();
-    for interval in &run.intervals {
-        by_start.entry(interval.start_ns).or_default().push(interval);
-    }
-    let starts: Vec<u64> = by_start.keys().copied().collect();
-    let end = run.phases.drain.end_ns.max(run.phases.window.end_ns);
-    let ends = starts.iter().copied().skip(1).chain([end]);
-    let all: Vec<Stretch> = by_start
-        .iter()
-        .zip(ends)
-        .filter(|((start, _), end)| end > start && **start >= run.phases.connect.end_ns)
-        .map(|((start, intervals), end)| second(run, *start, end, intervals))
-        .collect();
-    joined(all)
+    let is_shown = |span: &Span| span.end_ns > span.start_ns && span.start_ns >= run.phases.connect.end_ns;
+    let shown = run.intervals_by_time().into_iter().filter(|(span, _)| is_shown(span));
+    joined(shown.map(|(span, intervals)| second(run, span, &intervals)).collect())
 }
 
-fn second(run: &Run, start: u64, end: u64, intervals: &[&Interval]) -> Stretch {
+fn second(run: &Run, Span { start_ns: start, end_ns: end }: Span, intervals: &[&Interval]) -> Stretch {
     // A drain of some milliseconds is counted with the last second of the window: a rate over it alone is not
     // meaningful.
     let end = if end.saturating_sub(run.phases.window.end_ns) < 50_000_000 {
