@@ -4,6 +4,7 @@
 //! generated from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; the
 //! report combines launches.
 
+use crate::verdict::paragraph;
 use paceline_record::{Block, LimitKind, LoopKind, Run, TimeKind, TimeLoops, Times, Trial};
 use std::fmt::Write as _;
 
@@ -76,7 +77,7 @@ pub struct Metric {
     /// The head of its column, two lines; the second is empty where the table chooses the unit.
     pub head: [&'static str; 2],
     /// Its documentation, line by line.
-    pub lines: &'static [&'static str],
+    pub(crate) lines: &'static [&'static str],
     /// Its unit.
     pub unit: Unit,
     /// Which direction is better.
@@ -96,6 +97,13 @@ pub struct Metric {
 impl PartialEq for Metric {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index
+    }
+}
+
+impl Metric {
+    /// What it is, as one paragraph of Markdown.
+    pub fn description(&self) -> String {
+        paragraph(self.lines)
     }
 }
 
@@ -419,7 +427,7 @@ JSON and CSV use the names of the column `key`; CSV adds `_median`, `_min`, `_ma
             if shown { metric.head.join(" ").trim().to_owned() } else { "CSV and JSON only".to_owned() };
         let unit = format!("{:?}", metric.unit).to_lowercase().replace("persecond", "per second");
         let better = format!("{:?}", metric.better).to_lowercase();
-        let meaning: String = metric.lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        let meaning = metric.description();
         let _ = writeln!(page, "| `{}` | {column} | {unit} | {better} | {meaning} |", metric.key);
     }
     page.push_str(LIMITS);

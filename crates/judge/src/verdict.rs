@@ -34,7 +34,7 @@ pub struct VerdictDoc {
     /// One line: the problem.
     pub title: &'static str,
     /// When it is given and its meaning, line by line.
-    pub lines: &'static [&'static str],
+    pub(crate) lines: &'static [&'static str],
     /// Each key of its evidence with its meaning. A report of a round shows the first figure beside the title.
     pub evidence: &'static [(&'static str, &'static str)],
     /// The remedy, with placeholders in braces.
@@ -44,6 +44,11 @@ pub struct VerdictDoc {
 }
 
 impl VerdictDoc {
+    /// When it is given and its meaning, as one paragraph of Markdown.
+    pub fn description(&self) -> String {
+        paragraph(self.lines)
+    }
+
     /// The remedy with an example, or a word in angle brackets, for each placeholder.
     pub fn remedy_example(&self) -> String {
         let mut text = String::new();
@@ -60,6 +65,11 @@ impl VerdictDoc {
         }
         text + rest
     }
+}
+
+/// Lines of documentation as one paragraph of Markdown.
+pub(crate) fn paragraph(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
 /// Adds a key to the evidence if the value is present.

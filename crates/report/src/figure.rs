@@ -234,10 +234,7 @@ impl JsonSchema for Figures {
         let number = serde_json::json!({"type": "integer", "minimum": 0});
         let mut properties: serde_json::Map<String, serde_json::Value> = Metric::ALL
             .iter()
-            .map(|metric| {
-                let lines: Vec<&str> = metric.lines.iter().map(|line| line.trim()).collect();
-                (metric.key.to_owned(), described(lines.join(" "), figure.clone()))
-            })
+            .map(|metric| (metric.key.to_owned(), described(metric.description(), figure.clone())))
             .collect();
         for (key, meaning) in [
             ("requests_scheduled", "Requests in the measured windows, summed over all usable launches."),

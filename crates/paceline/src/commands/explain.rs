@@ -60,14 +60,14 @@ fn explained_verdict(doc: &VerdictDoc) -> ExplainedVerdict {
         title: doc.title,
         severity: doc.severity,
         blame: doc.blame,
-        description: joined(doc.lines),
+        description: doc.description().replace('`', ""),
         evidence: doc.evidence.iter().copied().collect(),
         remedy: doc.remedy_example(),
     }
 }
 
 fn explained_metric(metric: &Metric) -> ExplainedMetric {
-    ExplainedMetric { key: metric.key, name: metric.name, description: joined(metric.lines) }
+    ExplainedMetric { key: metric.key, name: metric.name, description: metric.description().replace('`', "") }
 }
 
 /// The error for a name that nothing has.
@@ -93,7 +93,7 @@ fn of_verdict(doc: &VerdictDoc, width: usize) -> String {
     let mut text = paragraph(&format!("{}: {}", doc.name, doc.title), 0, width);
     text += &paragraph(&format!("Severity: {severity}. Blame: {blame}."), 0, width);
     text += "\n";
-    text += &paragraph(&joined(doc.lines), 0, width);
+    text += &paragraph(&doc.description(), 0, width);
     if !doc.evidence.is_empty() {
         text += "\nEvidence, by its keys in the JSON record:\n";
         for (key, meaning) in doc.evidence {
@@ -108,7 +108,7 @@ fn of_metric(metric: &Metric, width: usize) -> String {
     let place =
         column.map_or("CSV and JSON only".to_owned(), |column| format!("column \"{}\"", column.trim()));
     let head = format!("{}: {} ({place})", metric.key, metric.name);
-    paragraph(&head, 0, width) + "\n" + &paragraph(&joined(metric.lines), 0, width)
+    paragraph(&head, 0, width) + "\n" + &paragraph(&metric.description(), 0, width)
 }
 
 fn list(width: usize) -> String {
@@ -121,11 +121,6 @@ fn list(width: usize) -> String {
         text += &paragraph(&format!("{}: {}", metric.key, metric.name), 2, width);
     }
     text
-}
-
-/// Lines of documentation as one paragraph, without the marks of Markdown.
-fn joined(lines: &[&str]) -> String {
-    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ").replace('`', "")
 }
 
 /// A paragraph whose first line is indented by `blanks`, the others by four more where it is an entry of a list.

@@ -23,8 +23,7 @@ pub fn explanations(occurs: impl Fn(&str) -> bool) -> BTreeMap<String, Explanati
 }
 
 fn explanation(doc: &VerdictDoc) -> Explanation {
-    let lines: Vec<&str> = doc.lines.iter().map(|line| line.trim()).collect();
-    Explanation { about: doc.title.replace('`', ""), text: lines.join(" ").replace('`', "") }
+    Explanation { about: doc.title.replace('`', ""), text: doc.description().replace('`', "") }
 }
 
 #[cfg(test)]

@@ -115,7 +115,6 @@ fn page(metric: &Judged) -> MetricPage {
     let short = metric.name.trim_start_matches("the ").replace("'s ", " ");
     let mut letters = short.chars();
     let name = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let lines: Vec<&str> = metric.lines.iter().map(|line| line.trim()).collect();
     MetricPage {
         id: metric.key,
         name: name + letters.as_str(),
@@ -130,7 +129,7 @@ fn page(metric: &Judged) -> MetricPage {
             JudgedUnit::Count => MetricUnit::Count,
         },
         less_is_better: metric.better != Better::Higher,
-        definition: lines.join(" ").replace('`', ""),
+        definition: metric.description().replace('`', ""),
     }
 }
 
