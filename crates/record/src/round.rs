@@ -44,6 +44,13 @@ pub struct Round {
     pub observed: Vec<Observation>,
 }
 
+impl Round {
+    /// Whether its figures were published by others: only such a round has no plan that was carried out.
+    pub fn is_imported(&self) -> bool {
+        self.plan_toml.is_empty()
+    }
+}
+
 /// An uninterrupted period of work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sitting {

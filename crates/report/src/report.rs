@@ -153,7 +153,7 @@ fn about(round: &Round, trials: &[&Trial], launches_planned: u32) -> About {
         trials_done: cells.len() as u32,
         trials_retried: (trials.len() - cells.len()) as u32,
         launches_planned,
-        is_imported: round.plan_toml.is_empty() && trials.iter().all(|trial| trial.imported.is_some()),
+        is_imported: round.is_imported(),
         changes: round.changes.clone(),
         tuned: tuned(round),
         not_tuned: not_tuned(round),

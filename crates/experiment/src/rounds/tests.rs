@@ -12,7 +12,7 @@ fn compare(first: &[Trial], second: &[Trial]) -> RoundComparison {
         schema: SCHEMA,
         id: id.to_owned(),
         plan: "plan".to_owned(),
-        plan_toml: String::new(),
+        plan_toml: "name = \"plan\"\n".to_owned(),
         seed: 1,
         started_at: "2026-11-21T00:00:00.000Z".to_owned(),
         finished_at: None,

@@ -16,7 +16,7 @@ pub fn round() -> Round {
         schema: SCHEMA,
         id: "20261121-010639-9f3a61c4".to_owned(),
         plan: "quick".to_owned(),
-        plan_toml: String::new(),
+        plan_toml: "name = \"quick\"\n".to_owned(),
         seed: 7,
         started_at: "2026-11-21T01:06:39.125Z".to_owned(),
         finished_at: Some("2026-11-21T01:12:01.000Z".to_owned()),

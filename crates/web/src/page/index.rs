@@ -75,7 +75,7 @@ impl IndexPage {
 impl RoundEntry {
     /// A round in the list.
     pub fn from_round(round: Round, kept: Option<u64>) -> Self {
-        let imported = round.plan_toml.is_empty();
+        let imported = round.is_imported();
         Self {
             id: round.id,
             plan: round.plan,

@@ -261,7 +261,7 @@ impl RoundPage {
             overall: overall(&measured, &tables),
             about: report.round.clone(),
             plan_about: plan_about(&records.round.plan_toml),
-            imported: records.round.plan_toml.is_empty(),
+            imported: report.round.is_imported,
             generator: records.round.generator.clone(),
             machines: report.machines.clone(),
             servers,
