@@ -948,9 +948,6 @@ export interface FigurePage {
   too_few?: boolean;
 }
 
-/** The decision on a ratio. */
-export type Finding = "better" | "worse" | "higher" | "lower" | "equivalent" | "undecided" | "single" | "not_comparable";
-
 /** One part of a form. */
 export interface FormPart {
   /** Its content: a text or a file. */
@@ -2032,16 +2029,40 @@ export interface Rates {
 }
 
 /** B relative to A. */
-export interface Ratio {
+export type Ratio = {
   /** The ratio of the estimates. */
   estimate: number;
-  /** The decision. */
-  finding: Finding;
   /** The upper end. */
   high: number;
   /** The lower end of its interval. */
   low: number;
-}
+} & ({
+  /** The second is better: faster, or it uses less. */
+  decision: "better";
+} | {
+  /** The second is worse. */
+  decision: "worse";
+} | {
+  /** They differ by less than the margin. */
+  decision: "equivalent";
+} | {
+  /** The second has more of it, which is neither better nor worse. */
+  decision: "higher";
+} | {
+  /** The second has less of it, which is neither better nor worse. */
+  decision: "lower";
+} | {
+  /** No decision is proven. */
+  decision: "undecided";
+  /** The approximate number of further pairs until a decision. */
+  more_pairs: number;
+} | {
+  /** A side has one launch, so that nothing is known of its spread. */
+  decision: "single";
+} | {
+  /** A side's figure is a minimum, or a verdict says that its row does not answer the question. */
+  decision: "not_comparable";
+});
 
 /** Which requests of an access log are sent, and how fast. */
 export interface ReplaySpec {

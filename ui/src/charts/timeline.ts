@@ -25,7 +25,7 @@ interface Drawn {
 /** `+12 %` where a difference from the round before is proven, else nothing. */
 export function claimText(point: TimelinePoint, metric: string): string {
   const change = point.changes[metric];
-  if (!change || !["better", "worse", "higher", "lower"].includes(change.finding)) return "";
+  if (!change || !["better", "worse", "higher", "lower"].includes(change.decision)) return "";
   const share = change.estimate - 1;
   return `${share < 0 ? "−" : "+"}${(Math.abs(share) * 100).toFixed(Math.abs(share) < 0.1 ? 1 : 0)} %`;
 }
@@ -48,7 +48,7 @@ export function timeline(lines: TimelineLine[], metric: MetricPage, axis: Axis, 
         stroke: colour(at),
         hollow: value.launches < 2 || value.invalid === true,
         claim: claimText(point, metric.id),
-        better: point.changes[metric.id]?.finding === "better",
+        better: point.changes[metric.id]?.decision === "better",
         title: [moment(point.started_at), point.plan, `${valueText(value, unit)} ${unit.name}`.trim(), rangeText(value, unit), claimText(point, metric.id) && `${claimText(point, metric.id)} since the round before`, change || point.versions.split("\n")[0]].filter(Boolean).join("\n"),
       }];
     }),

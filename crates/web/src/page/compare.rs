@@ -125,44 +125,8 @@ pub struct Ratio {
     /// The upper end.
     pub high: f64,
     /// The decision.
-    pub finding: Finding,
-}
-
-/// The decision on a ratio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Finding {
-    /// B is better.
-    Better,
-    /// B is worse.
-    Worse,
-    /// B has more of it, which is neither better nor worse.
-    Higher,
-    /// B has less of it, which is neither better nor worse.
-    Lower,
-    /// Whatever difference there is, is within the equivalence band.
-    Equivalent,
-    /// The launches allow either.
-    Undecided,
-    /// One launch on a side: nothing is known of its spread.
-    Single,
-    /// One side's figure is a lower bound, or its row does not count.
-    NotComparable,
-}
-
-impl From<Direction> for Finding {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Better => Self::Better,
-            Direction::Worse => Self::Worse,
-            Direction::Higher => Self::Higher,
-            Direction::Lower => Self::Lower,
-            Direction::Equivalent => Self::Equivalent,
-            Direction::Undecided { .. } => Self::Undecided,
-            Direction::Single => Self::Single,
-            Direction::NotComparable => Self::NotComparable,
-        }
-    }
+    #[serde(flatten)]
+    pub direction: Direction,
 }
 
 impl From<&MetricComparison> for Ratio {
@@ -171,7 +135,7 @@ impl From<&MetricComparison> for Ratio {
             estimate: compared.ratio,
             low: compared.ratio_interval.low,
             high: compared.ratio_interval.high,
-            finding: compared.direction.into(),
+            direction: compared.direction,
         }
     }
 }

@@ -22,7 +22,7 @@ pub use answers::{
     rounds_to_read,
 };
 pub use capacity::CapacityPage;
-pub use compare::{ComparePage, CompareRow, ComparedRound, Finding, JointRow, PairValue, Ratio, Side};
+pub use compare::{ComparePage, CompareRow, ComparedRound, JointRow, PairValue, Ratio, Side};
 pub use explanation::Explanation;
 pub use heat::{Column, Heat};
 pub use index::{IndexPage, RoundEntry};

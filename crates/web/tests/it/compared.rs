@@ -57,8 +57,8 @@ fn of_page(page: &ComparePage) -> Decisions {
             [&row["server_a"]["id"], &row["form"], &row["workload"], &row["load"]["name"]]
                 .map(|part| part.as_str().unwrap());
         for (metric, pair) in row["pairs"].as_object().unwrap() {
-            let finding = pair["ratio"]["finding"].as_str().unwrap().to_owned();
-            decisions.insert((key([server, form, workload, load]), metric.clone()), finding);
+            let decision = pair["ratio"]["decision"].as_str().unwrap().to_owned();
+            decisions.insert((key([server, form, workload, load]), metric.clone()), decision);
         }
     }
     decisions

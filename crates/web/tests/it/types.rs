@@ -85,10 +85,13 @@ fn typed(schema: &Value) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return union(values.iter().map(Value::to_string));
     }
-    for key in ["oneOf", "anyOf"] {
-        if let Some(choices) = schema.get(key).and_then(Value::as_array) {
-            return union(choices.iter().map(typed));
-        }
+    if let Some(choices) = ["oneOf", "anyOf"].iter().find_map(|key| schema.get(*key)?.as_array()) {
+        let choice = union(choices.iter().map(typed));
+        return match schema.get("properties").and_then(Value::as_object) {
+            // The keys of an enum that is flattened stand beside those of the struct.
+            Some(properties) => format!("{} & ({choice})", fields(schema, properties)),
+            None => choice,
+        };
     }
     match schema.get("type") {
         Some(Value::Array(kinds)) => {
