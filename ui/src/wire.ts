@@ -484,10 +484,6 @@ export interface CompareRow {
   server_a: ServerEntry;
   /** The server on the other. */
   server_b: ServerEntry;
-  /** What side A's row can be taken for. */
-  standing_a: Standing;
-  /** What side B's row can be taken for. */
-  standing_b: Standing;
   /** The workload. */
   workload: string;
 }
@@ -2279,8 +2275,6 @@ export interface RowPage {
   launches_usable: number;
   /** What limited it; none without a usable launch, and in imported rounds. */
   limit: LimitPage | null;
-  /** The framework's limits: `no pipelining`. */
-  limits: (string)[];
   /** The server's id. */
   server: string;
   /** The worst severity among them; none without a verdict. */

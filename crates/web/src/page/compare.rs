@@ -11,7 +11,7 @@ use paceline_experiment::{
 };
 use paceline_judge::Metric;
 use paceline_record::{Load, Trial};
-use paceline_report::{About, Report, Standing};
+use paceline_report::{About, Report};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -94,10 +94,6 @@ pub struct CompareRow {
     pub form: String,
     /// The load, as side A has it.
     pub load: Load,
-    /// What side A's row can be taken for.
-    pub standing_a: Standing,
-    /// What side B's row can be taken for.
-    pub standing_b: Standing,
     /// What its failed requests say, if that speaks against side B or against comparing: as a sentence.
     pub failures: Option<String>,
     /// Both figures and their ratio, by metric.
@@ -204,8 +200,6 @@ impl CompareRow {
             workload: table.workload.clone(),
             form: table.form.clone(),
             load: table.load.clone(),
-            standing_a: a.standing,
-            standing_b: b.standing,
             failures: failure_sentence(&cell.comparison, "A", "B"),
             pairs: known.iter().filter_map(pair).collect(),
         })

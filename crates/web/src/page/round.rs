@@ -187,8 +187,6 @@ pub struct RowPage {
     pub severity: Option<Severity>,
     /// What failed.
     pub failures: Vec<Failure>,
-    /// The framework's limits: `no pipelining`.
-    pub limits: Vec<String>,
     /// Its trials in the order they ran.
     pub trials: Vec<TrialEntry>,
 }
@@ -342,7 +340,6 @@ impl RowPage {
             verdicts: row.verdicts.clone(),
             severity: row.severity,
             failures: row.failures.clone(),
-            limits: row.server.limits.clone(),
             trials,
         }
     }
