@@ -19,6 +19,15 @@ pub struct Machine {
     pub differs: Vec<String>,
 }
 
+impl Machine {
+    /// How its hardware and system differ from those of another machine, as text; settings are left out.
+    pub fn differences_from(&self, other: &Machine) -> Vec<String> {
+        let facts = main_facts(&self.environment).into_iter().zip(main_facts(&other.environment));
+        let differ = facts.filter(|((_, own), (_, other))| own != other);
+        differ.map(|((key, own), (_, other))| difference(key, &own, &other)).collect()
+    }
+}
+
 /// The machines of a round, and the machine of each trial.
 pub struct RoundMachines {
     /// Each machine once, in order of first appearance.
@@ -80,22 +89,33 @@ fn differences(first: &Environment, other: &Environment) -> Vec<String> {
         |facts: &HashMap<String, String>, key| facts.get(key).cloned().unwrap_or("not known".to_owned());
     keys.into_iter()
         .filter(|key| first.get(*key) != other.get(*key))
-        .map(|key| format!("{key}: {} instead of {}", known(&other, key), known(&first, key)))
+        .map(|key| difference(key, &known(&other, key), &known(&first, key)))
         .collect()
 }
 
-/// The properties that identify a machine. Memory in GiB, because the kernel's own part changes from boot to boot.
-fn facts(environment: &Environment) -> HashMap<String, String> {
+fn difference(key: &str, own: &str, other: &str) -> String {
+    format!("{key}: {own} instead of {other}")
+}
+
+/// Hardware and system. Memory in GiB, because the kernel's own part changes from boot to boot.
+fn main_facts(environment: &Environment) -> [(&'static str, String); 6] {
     let e = environment;
     let gib = (e.memory_bytes as f64 / f64::from(1 << 30)).round();
-    let mut facts: HashMap<String, String> = HashMap::from([
-        ("processor".to_owned(), e.cpu_model.clone()),
-        ("processors online".to_owned(), e.cores.to_string()),
-        ("memory".to_owned(), format!("{gib} GiB")),
-        ("kernel".to_owned(), e.kernel.clone()),
-        ("system".to_owned(), e.os.clone()),
-        ("virtual machine".to_owned(), if e.virtual_machine { "yes" } else { "no" }.to_owned()),
-    ]);
+    [
+        ("processor", e.cpu_model.clone()),
+        ("processors online", e.cores.to_string()),
+        ("memory", format!("{gib} GiB")),
+        ("kernel", e.kernel.clone()),
+        ("system", e.os.clone()),
+        ("virtual machine", if e.virtual_machine { "yes" } else { "no" }.to_owned()),
+    ]
+}
+
+/// The properties that identify a machine.
+fn facts(environment: &Environment) -> HashMap<String, String> {
+    let e = environment;
+    let mut facts: HashMap<String, String> =
+        main_facts(e).into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let mut optional = |key: &str, value: &Option<String>| {
         facts.extend(value.clone().map(|value| (key.to_owned(), value)));
     };
@@ -105,4 +125,20 @@ fn facts(environment: &Environment) -> HashMap<String, String> {
     facts.extend(e.mitigations.iter().map(|(name, state)| (format!("mitigation of {name}"), state.clone())));
     facts.extend(e.sysctl.iter().map(|(name, value)| (name.clone(), value.clone())));
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_no_difference_of_hardware_or_system() {
+        let machine = |cores: u32, governor: &str| {
+            let governor = Some(governor.to_owned());
+            let environment = Environment { cores, governor, ..Environment::default() };
+            Machine { label: "A".to_owned(), environment, differs: Vec::new() }
+        };
+        let differences = machine(4, "powersave").differences_from(&machine(2, "performance"));
+        assert_eq!(differences, ["processors online: 4 instead of 2"]);
+    }
 }

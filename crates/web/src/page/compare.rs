@@ -168,9 +168,13 @@ impl ComparePage {
             result.cells.iter().filter_map(|cell| CompareRow::new(sides, cell, &known)).collect();
         let measured = |metric: &MetricPage| rows.iter().any(|row| row.pairs.contains_key(metric.id));
         let [a, b] = sides;
+        let machines = (a.page.machines.first(), b.page.machines.first());
         Self {
             metrics: known.into_iter().filter(measured).collect(),
-            machine_differs: machine_differs(a.page, b.page),
+            machine_differs: match machines {
+                (Some(a), Some(b)) => b.differences_from(a),
+                _ => Vec::new(),
+            },
             equivalence: result.margin,
             joint: result.joint.iter().map(JointRow::from).collect(),
             unmatched: result.unmatched,
@@ -215,19 +219,4 @@ impl Side {
             server: side.server.and_then(|server| side.page.servers.get(server)).cloned(),
         }
     }
-}
-
-/// Relevant differences between the first machines of two rounds.
-fn machine_differs(a: &RoundPage, b: &RoundPage) -> Vec<String> {
-    let (Some(a), Some(b)) = (a.machines.first(), b.machines.first()) else { return Vec::new() };
-    let (a, b) = (&a.environment, &b.environment);
-    let facts = [
-        ("processor", a.cpu_model.clone(), b.cpu_model.clone()),
-        ("processors online", a.cores.to_string(), b.cores.to_string()),
-        ("kernel", a.kernel.clone(), b.kernel.clone()),
-        ("system", a.os.clone(), b.os.clone()),
-        ("virtual machine", a.virtual_machine.to_string(), b.virtual_machine.to_string()),
-    ];
-    let differ = facts.into_iter().filter(|(_, a, b)| a != b);
-    differ.map(|(what, a, b)| format!("{what}: {b} instead of {a}")).collect()
 }
