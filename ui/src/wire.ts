@@ -48,10 +48,6 @@ export interface Answer {
   by_language: boolean;
   /** Rows that are compared. */
   compared: number;
-  /** Processors online. */
-  cores: number;
-  /** The processor's name. */
-  cpu_model: string;
   /** What the table decides about the first rank. */
   decision: AnswerDecision;
   /** The servers that may be the first: all with the best possible rank 1. */
@@ -66,20 +62,14 @@ export interface Answer {
   machine: string;
   /** The metric. */
   metric: MetricPage;
-  /** The plan of that round. */
-  plan: string;
   /** What the table can tell apart, as a sentence. */
   resolution: string | null;
   /** The round. */
-  round: string;
+  round: RoundEntry;
   /** The first rows. */
   rows: (AnswerRow)[];
-  /** Wall-clock start of the round, RFC 3339, UTC. */
-  started_at: string;
   /** The question as a title. */
   title: string;
-  /** Whether the machine is a virtual one. */
-  virtual_machine: boolean;
   /** The workload. */
   workload: string;
 }
@@ -2544,23 +2534,27 @@ export interface Server {
 
 /** What was measured. */
 export interface ServerEntry {
-  /** What speaks HTTP underneath. */
+  /** The id of the original if the server is a copy: a round may contain a server twice to check its own noise. */
+  copy_of?: string;
+  /** The HTTP engine that the framework runs on. */
   engine: string;
-  /** The framework. */
+  /** Name of the framework. */
   framework: string;
-  /** The folder's name. */
+  /** Name of its folder; for a copy, with the suffix `-copy`. */
   id: string;
-  /** `platform`, `micro` or `full`. */
+  /** Kind of the framework: `platform`, `micro` or `full`. */
   kind: string;
   /** The language it is written in. */
   language: string;
-  /** For people. */
+  /** Display name of the server. */
   name: string;
   /** The sources that published a figure of it: documents of `history/sources.md`. */
   sources: (string)[];
   /** `idiomatic` or `tuned`, and others. */
   tags: (string)[];
-  /** What its version command printed last. */
+  /** The framework's limits from its manifest, checked against the server: `pipelining`, `keep_alive`. */
+  traits?: Record<string, boolean>;
+  /** Output of its version command. */
   versions: string;
 }
 

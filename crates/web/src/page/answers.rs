@@ -37,17 +37,7 @@ pub struct Answer {
     /// The question as a title.
     pub title: &'static str,
     /// The round.
-    pub round: String,
-    /// The plan of that round.
-    pub plan: String,
-    /// Wall-clock start of the round, RFC 3339, UTC.
-    pub started_at: String,
-    /// The processor's name.
-    pub cpu_model: String,
-    /// Processors online.
-    pub cores: u32,
-    /// Whether the machine is a virtual one.
-    pub virtual_machine: bool,
+    pub round: RoundEntry,
     /// The label of the machine within the round.
     pub machine: String,
     /// The workload.
@@ -274,7 +264,7 @@ fn answer(
     let mut languages = BTreeSet::new();
     let rows = ranked.iter().filter_map(|(row, value)| {
         let server = page.servers.get(&row.server)?;
-        let is_shown = !question.by_language || languages.insert(server.language.clone());
+        let is_shown = !question.by_language || languages.insert(server.server.language.clone());
         is_shown.then(|| AnswerRow {
             server: server.clone(),
             value: (*value).clone(),
@@ -292,12 +282,7 @@ fn answer(
     let answer = Answer {
         id: question.id,
         title: question.title,
-        round: entry.id.clone(),
-        plan: entry.plan.clone(),
-        started_at: entry.started_at.clone(),
-        cpu_model: entry.cpu_model.clone(),
-        cores: entry.cores,
-        virtual_machine: entry.virtual_machine,
+        round: entry.clone(),
         machine: table.machine.clone(),
         workload: table.workload.clone(),
         form: table.form.clone(),

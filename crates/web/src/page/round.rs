@@ -106,32 +106,20 @@ pub struct RoundPage {
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServerEntry {
-    /// The folder's name.
-    pub id: String,
-    /// For people.
-    pub name: String,
-    /// The language it is written in.
-    pub language: String,
-    /// The framework.
-    pub framework: String,
-    /// What speaks HTTP underneath.
-    pub engine: String,
-    /// `platform`, `micro` or `full`.
-    pub kind: String,
-    /// `idiomatic` or `tuned`, and others.
-    pub tags: Vec<String>,
-    /// What its version command printed last.
-    pub versions: String,
+    /// The server as its last trial has it; the name of a copy ends with `, copy`.
+    #[serde(flatten)]
+    pub server: Server,
     /// The sources that published a figure of it: documents of `history/sources.md`.
     pub sources: Vec<String>,
 }
 
 impl From<&Server> for ServerEntry {
     fn from(server: &Server) -> Self {
-        let Server { id, copy_of, name, language, framework, engine, kind, tags, versions, .. } =
-            server.clone();
-        let name = if copy_of.is_some() { format!("{name}, copy") } else { name };
-        Self { id, name, language, framework, engine, kind, tags, versions, sources: Vec::new() }
+        let mut server = server.clone();
+        if server.copy_of.is_some() {
+            server.name.push_str(", copy");
+        }
+        Self { server, sources: Vec::new() }
     }
 }
 

@@ -144,7 +144,7 @@ fn points<'a>(server: &str, round: &TimelineRound<'a>) -> Vec<(LineKey, (&'a Tab
             plan: round.page.about.plan.clone(),
             load: table.load.name.clone(),
             started_at: round.page.about.started_at.clone(),
-            versions: entry.map(|entry| entry.versions.clone()).unwrap_or_default(),
+            versions: entry.map(|entry| entry.server.versions.clone()).unwrap_or_default(),
             standing: row.standing,
             severity: row.severity,
             verdicts: row.verdicts.clone(),

@@ -26,7 +26,7 @@ fn every_question_is_answered_by_a_table_as_its_ranking_shows_it() {
     let ids: Vec<&str> = answers.iter().map(|answer| answer["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["json", "fixed_rate", "database", "language", "start", "memory"]);
     for answer in answers {
-        let round = page(address, &format!("/api/rounds/{}", answer["round"].as_str().unwrap()));
+        let round = page(address, &format!("/api/rounds/{}", answer["round"]["id"].as_str().unwrap()));
         let same = |table: &&Value| {
             ["workload", "form", "machine"].iter().all(|key| table[*key] == answer[*key])
                 && table["load"]["name"] == answer["load"]["name"]
