@@ -47,6 +47,8 @@ impl Wire {
 }
 
 impl Transport for Wire {
+    type Inner = Self;
+
     fn connect(&mut self, _slot: Slot) -> io::Result<IoProgress> {
         Ok(IoProgress::Done)
     }

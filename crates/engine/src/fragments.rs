@@ -4,8 +4,7 @@
 //! After a piece, the socket of a slot counts as full until the pause is over; then an event reports room. Whoever sends
 //! therefore needs no change, and other runs do not contain this code. Over TLS each piece is a record.
 
-use crate::tls::TlsOutcome;
-use crate::{Clock, IoProgress, Nanos, Readiness, Slot, TcpCounts, Transport, WaitLimit};
+use crate::{Clock, IoProgress, Nanos, Readiness, Slot, Transport, WaitLimit};
 use paceline_job::FragmentSpec;
 use std::collections::VecDeque;
 use std::io;
@@ -38,8 +37,16 @@ impl<T: Transport, C: Clock> Fragments<T, C> {
 }
 
 impl<T: Transport, C: Clock> Transport for Fragments<T, C> {
-    fn aim(&mut self, slot: Slot, address: u16) {
-        self.inner.aim(slot, address);
+    type Inner = T;
+
+    #[inline]
+    fn inner(&self) -> Option<&T> {
+        Some(&self.inner)
+    }
+
+    #[inline]
+    fn inner_mut(&mut self) -> Option<&mut T> {
+        Some(&mut self.inner)
     }
 
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
@@ -48,14 +55,6 @@ impl<T: Transport, C: Clock> Transport for Fragments<T, C> {
 
     fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         self.inner.finish_connect(slot)
-    }
-
-    fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
-        self.inner.handshake_began(slot)
-    }
-
-    fn awaits_tunnel(&self, slot: Slot) -> bool {
-        self.inner.awaits_tunnel(slot)
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
@@ -75,26 +74,6 @@ impl<T: Transport, C: Clock> Transport for Fragments<T, C> {
 
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.receive(slot, buffer)
-    }
-
-    fn received_at(&self) -> Option<Nanos> {
-        self.inner.received_at()
-    }
-
-    fn was_cut(&self, slot: Slot) -> bool {
-        self.inner.was_cut(slot)
-    }
-
-    fn refusal_may_follow(&self) -> bool {
-        self.inner.refusal_may_follow()
-    }
-
-    fn tls_outcome(&self) -> Option<&TlsOutcome> {
-        self.inner.tls_outcome()
-    }
-
-    fn tcp_counts(&self) -> TcpCounts {
-        self.inner.tcp_counts()
     }
 
     fn close(&mut self, slot: Slot) {

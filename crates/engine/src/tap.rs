@@ -9,11 +9,11 @@ use crate::h3::Http3;
 use crate::hot::{ProtocolHandler, Recorder, RunControl, Worker};
 use crate::kernel::{Datagrams, Epoll, KernelClock};
 use crate::session::Sessions;
-use crate::tls::{TlsOutcome, TlsTransport};
+use crate::tls::TlsTransport;
 use crate::websocket::{ExtendedConnect, WebSocket};
 use crate::{
     Clock, Direction, EngineError, IoProgress, Nanos, NoObserver, Readiness, Settings, Slot, StreamEnd,
-    TcpCounts, ThreadOutcome, Transport, WaitLimit,
+    ThreadOutcome, Transport, WaitLimit,
 };
 use paceline_job::Protocol;
 use std::cell::{Cell, RefCell};
@@ -115,11 +115,19 @@ impl<'t, T: Transport> Tap<'t, T> {
 }
 
 impl<T: Transport> Transport for Tap<'_, T> {
+    type Inner = T;
+
     const HAS_DATAGRAMS: bool = T::HAS_DATAGRAMS;
     const NOTES_STREAMS: bool = T::HAS_DATAGRAMS;
 
-    fn aim(&mut self, slot: Slot, address: u16) {
-        self.inner.aim(slot, address);
+    #[inline]
+    fn inner(&self) -> Option<&T> {
+        Some(&self.inner)
+    }
+
+    #[inline]
+    fn inner_mut(&mut self) -> Option<&mut T> {
+        Some(&mut self.inner)
     }
 
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
@@ -132,14 +140,6 @@ impl<T: Transport> Transport for Tap<'_, T> {
     fn finish_connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let progress = self.inner.finish_connect(slot)?;
         Ok(self.attempted(slot, progress))
-    }
-
-    fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
-        self.inner.handshake_began(slot)
-    }
-
-    fn awaits_tunnel(&self, slot: Slot) -> bool {
-        self.inner.awaits_tunnel(slot)
     }
 
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
@@ -163,14 +163,6 @@ impl<T: Transport> Transport for Tap<'_, T> {
         Ok(count)
     }
 
-    fn send_datagrams(&mut self, slot: Slot, bytes: &[u8], segment: usize) -> io::Result<()> {
-        self.inner.send_datagrams(slot, bytes, segment)
-    }
-
-    fn segment(&self) -> usize {
-        self.inner.segment()
-    }
-
     fn note_stream(&mut self, _: Slot, direction: Direction, id: u64, bytes: &[u8]) {
         let at = KernelClock.now();
         if !std::mem::replace(&mut self.is_made, true) {
@@ -186,26 +178,6 @@ impl<T: Transport> Transport for Tap<'_, T> {
     fn note_close(&mut self, _: Slot, direction: Direction, code: u64, reason: &[u8]) {
         let kind = TapEventKind::ConnectionClosed { direction, code, reason: reason.to_vec() };
         self.note(KernelClock.now(), kind);
-    }
-
-    fn received_at(&self) -> Option<Nanos> {
-        self.inner.received_at()
-    }
-
-    fn was_cut(&self, slot: Slot) -> bool {
-        self.inner.was_cut(slot)
-    }
-
-    fn refusal_may_follow(&self) -> bool {
-        self.inner.refusal_may_follow()
-    }
-
-    fn tls_outcome(&self) -> Option<&TlsOutcome> {
-        self.inner.tls_outcome()
-    }
-
-    fn tcp_counts(&self) -> TcpCounts {
-        self.inner.tcp_counts()
     }
 
     fn close(&mut self, slot: Slot) {

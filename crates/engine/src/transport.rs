@@ -71,15 +71,37 @@ pub enum StreamEnd {
 }
 
 /// Moves bytes for the slots of one worker. Only [`Transport::wait`] blocks.
+///
+/// A transport around another one implements what it changes: unless said otherwise, the methods with a default ask the
+/// transport inside.
 pub trait Transport {
+    /// The transport inside this one; `Self` without one.
+    type Inner: Transport;
+
     /// Whether it moves datagrams: a read returns some of them, and only an empty socket ends reading.
     const HAS_DATAGRAMS: bool = false;
 
     /// Whether it notes the streams that it carries encrypted ([`Transport::note_stream`]).
     const NOTES_STREAMS: bool = false;
 
+    /// The transport inside this one, if there is one.
+    #[inline]
+    fn inner(&self) -> Option<&Self::Inner> {
+        None
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    fn inner_mut(&mut self) -> Option<&mut Self::Inner> {
+        None
+    }
+
     /// Sets which of the target's addresses ([`crate::Settings::spread`]) the next attempts of a slot go to.
-    fn aim(&mut self, _slot: Slot, _address: u16) {}
+    fn aim(&mut self, slot: Slot, address: u16) {
+        if let Some(inner) = self.inner_mut() {
+            inner.aim(slot, address);
+        }
+    }
 
     /// Starts to connect a slot that is closed.
     ///
@@ -95,13 +117,13 @@ pub trait Transport {
 
     /// When the TLS handshake of the slot began, on the worker's clock: before that it was connecting. None without
     /// TLS.
-    fn handshake_began(&self, _slot: Slot) -> Option<Nanos> {
-        None
+    fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
+        self.inner()?.handshake_began(slot)
     }
 
     /// Whether the slot is connected to a proxy that has not yet opened the tunnel it was asked for.
-    fn awaits_tunnel(&self, _slot: Slot) -> bool {
-        false
+    fn awaits_tunnel(&self, slot: Slot) -> bool {
+        self.inner().is_some_and(|inner| inner.awaits_tunnel(slot))
     }
 
     /// Sends bytes on the slot; returns how many were taken, at least one.
@@ -120,16 +142,20 @@ pub trait Transport {
     ///
     /// # Errors
     /// As [`Transport::send`]; always on a transport that does not move datagrams.
-    fn send_datagrams(&mut self, _slot: Slot, _bytes: &[u8], _segment: usize) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn send_datagrams(&mut self, slot: Slot, bytes: &[u8], segment: usize) -> io::Result<()> {
+        match self.inner_mut() {
+            Some(inner) => inner.send_datagrams(slot, bytes, segment),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// The length of each datagram of the last [`Transport::receive`], of which only the last may be shorter.
     fn segment(&self) -> usize {
-        usize::MAX
+        self.inner().map_or(usize::MAX, Transport::segment)
     }
 
-    /// Notes bytes of a stream of the slot, which the transport itself carries encrypted: `--debug` shows them.
+    /// Notes bytes of a stream of the slot, which the transport itself carries encrypted: `--debug` shows them. Notes are
+    /// not passed to the transport inside.
     #[inline]
     fn note_stream(&mut self, _slot: Slot, _direction: Direction, _stream: u64, _bytes: &[u8]) {}
 
@@ -145,28 +171,28 @@ pub trait Transport {
     /// timestamps are not enabled or not known.
     #[inline]
     fn received_at(&self) -> Option<Nanos> {
-        None
+        self.inner()?.received_at()
     }
 
     /// Whether the input of the slot ended without TLS's close_notify, so that bytes may be missing.
-    fn was_cut(&self, _slot: Slot) -> bool {
-        false
+    fn was_cut(&self, slot: Slot) -> bool {
+        self.inner().is_some_and(|inner| inner.was_cut(slot))
     }
 
     /// Whether the peer may still refuse a connection that is made: it requested a certificate, and TLS 1.3 does not
     /// wait for its verification.
     fn refusal_may_follow(&self) -> bool {
-        false
+        self.inner().is_some_and(Transport::refusal_may_follow)
     }
 
     /// The results of TLS so far, if it is used.
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
-        None
+        self.inner()?.tls_outcome()
     }
 
     /// What the kernel counted on the connections that were closed and those that are open.
     fn tcp_counts(&self) -> TcpCounts {
-        TcpCounts::default()
+        self.inner().map(Transport::tcp_counts).unwrap_or_default()
     }
 
     /// Closes the slot. Events of the closed connection are never reported afterwards.

@@ -7,7 +7,7 @@
 use super::Epoll;
 use super::message::{receive_message, send_segments};
 use super::socket::{KernelSocket, SocketKind};
-use crate::{EngineError, IoProgress, Nanos, Readiness, Settings, Slot, Transport, WaitLimit};
+use crate::{EngineError, IoProgress, Readiness, Settings, Slot, Transport, WaitLimit};
 use std::io;
 
 /// The size of a socket's receive buffer, as far as the system allows it: bursts of a large body wait there.
@@ -57,10 +57,18 @@ impl Datagrams {
 }
 
 impl Transport for Datagrams {
+    type Inner = Epoll;
+
     const HAS_DATAGRAMS: bool = true;
 
-    fn aim(&mut self, slot: Slot, address: u16) {
-        self.inner.aim(slot, address);
+    #[inline]
+    fn inner(&self) -> Option<&Epoll> {
+        Some(&self.inner)
+    }
+
+    #[inline]
+    fn inner_mut(&mut self) -> Option<&mut Epoll> {
+        Some(&mut self.inner)
     }
 
     /// UDP has no handshake.
@@ -115,10 +123,6 @@ impl Transport for Datagrams {
 
     fn segment(&self) -> usize {
         self.segment
-    }
-
-    fn received_at(&self) -> Option<Nanos> {
-        self.inner.received_at()
     }
 
     fn close(&mut self, slot: Slot) {

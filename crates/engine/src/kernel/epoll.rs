@@ -171,6 +171,8 @@ impl Epoll {
 }
 
 impl Transport for Epoll {
+    type Inner = Self;
+
     fn aim(&mut self, slot: Slot, address: u16) {
         if let Some(aim) = self.aims.get_mut(slot as usize) {
             *aim = address;

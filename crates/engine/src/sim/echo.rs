@@ -28,6 +28,8 @@ impl Echo {
 }
 
 impl Transport for Echo {
+    type Inner = Self;
+
     fn connect(&mut self, _: Slot) -> io::Result<IoProgress> {
         Ok(IoProgress::Done)
     }
@@ -114,6 +116,8 @@ fn frames_of(bytes: &[u8]) -> impl Iterator<Item = (usize, FrameHead)> {
 }
 
 impl Transport for EchoHttp2 {
+    type Inner = Self;
+
     fn connect(&mut self, _: Slot) -> io::Result<IoProgress> {
         Ok(IoProgress::Done)
     }

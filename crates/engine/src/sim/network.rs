@@ -223,6 +223,8 @@ impl<'s> Network<'s> {
 }
 
 impl Transport for Network<'_> {
+    type Inner = Self;
+
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
         let now = self.clock.peek();
         let generation = self.pipes[slot as usize].generation + 1;
@@ -353,6 +355,8 @@ impl<'s> DatagramNetwork<'s> {
 }
 
 impl Transport for DatagramNetwork<'_> {
+    type Inner = Self;
+
     const HAS_DATAGRAMS: bool = true;
 
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {

@@ -335,6 +335,8 @@ mod tests {
     }
 
     impl Transport for Wire {
+        type Inner = Self;
+
         fn connect(&mut self, _: Slot) -> io::Result<IoProgress> {
             Ok(IoProgress::Done)
         }

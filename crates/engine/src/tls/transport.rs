@@ -12,7 +12,7 @@ use super::records::MAX_RECORD;
 use super::session::{PeerEnd, TlsSession};
 use super::settings::TlsSettings;
 use super::tunnel::Tunnel;
-use crate::{Clock, IoProgress, Nanos, Readiness, Slot, TcpCounts, Transport, WaitLimit};
+use crate::{Clock, IoProgress, Nanos, Readiness, Slot, Transport, WaitLimit};
 use paceline_job::Protocol;
 use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
@@ -226,8 +226,16 @@ impl<T: Transport, C: Clock> TlsTransport<T, C> {
 }
 
 impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
-    fn aim(&mut self, slot: Slot, address: u16) {
-        self.inner.aim(slot, address);
+    type Inner = T;
+
+    #[inline]
+    fn inner(&self) -> Option<&T> {
+        Some(&self.inner)
+    }
+
+    #[inline]
+    fn inner_mut(&mut self) -> Option<&mut T> {
+        Some(&mut self.inner)
     }
 
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
@@ -287,21 +295,12 @@ impl<T: Transport, C: Clock> Transport for TlsTransport<T, C> {
         self.sessions[slot as usize].as_ref().is_some_and(|session| session.end == PeerEnd::Cut)
     }
 
-    #[inline]
-    fn received_at(&self) -> Option<Nanos> {
-        self.inner.received_at()
-    }
-
     fn refusal_may_follow(&self) -> bool {
         self.when_asked.state() != ClientCertificate::NotAsked
     }
 
     fn tls_outcome(&self) -> Option<&TlsOutcome> {
         Some(&self.outcome)
-    }
-
-    fn tcp_counts(&self) -> TcpCounts {
-        self.inner.tcp_counts()
     }
 
     fn close(&mut self, slot: Slot) {

@@ -7,8 +7,7 @@
 
 use crate::h2::failure_of;
 use crate::outcome::ConnectionFailure;
-use crate::tls::TlsOutcome;
-use crate::{IoProgress, Nanos, Readiness, Slot, TcpCounts, Transport, WaitLimit};
+use crate::{IoProgress, Readiness, Slot, Transport, WaitLimit};
 use paceline_http::Scheme;
 use paceline_http::h2::{
     ErrorCode, ExtendedConnectAnswer, FrameEvent, FrameReader, HpackDecoder, HpackScratch, Http2Error,
@@ -260,8 +259,16 @@ impl<T: Transport> ExtendedConnect<T> {
 }
 
 impl<T: Transport> Transport for ExtendedConnect<T> {
-    fn aim(&mut self, slot: Slot, address: u16) {
-        self.inner.aim(slot, address);
+    type Inner = T;
+
+    #[inline]
+    fn inner(&self) -> Option<&T> {
+        Some(&self.inner)
+    }
+
+    #[inline]
+    fn inner_mut(&mut self) -> Option<&mut T> {
+        Some(&mut self.inner)
     }
 
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
@@ -280,14 +287,6 @@ impl<T: Transport> Transport for ExtendedConnect<T> {
             IoProgress::Done => self.greet(slot),
             IoProgress::Pending => Ok(IoProgress::Pending),
         }
-    }
-
-    fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
-        self.inner.handshake_began(slot)
-    }
-
-    fn awaits_tunnel(&self, slot: Slot) -> bool {
-        self.inner.awaits_tunnel(slot)
     }
 
     /// Takes the upgrade request whole, and later bytes as far as the windows allow.
@@ -336,27 +335,6 @@ impl<T: Transport> Transport for ExtendedConnect<T> {
                 return Ok(0);
             }
         }
-    }
-
-    #[inline]
-    fn received_at(&self) -> Option<Nanos> {
-        self.inner.received_at()
-    }
-
-    fn was_cut(&self, slot: Slot) -> bool {
-        self.inner.was_cut(slot)
-    }
-
-    fn refusal_may_follow(&self) -> bool {
-        self.inner.refusal_may_follow()
-    }
-
-    fn tls_outcome(&self) -> Option<&TlsOutcome> {
-        self.inner.tls_outcome()
-    }
-
-    fn tcp_counts(&self) -> TcpCounts {
-        self.inner.tcp_counts()
     }
 
     fn close(&mut self, slot: Slot) {
