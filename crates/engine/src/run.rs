@@ -142,7 +142,7 @@ pub fn run_when(
     begin: &dyn Fn(u64) -> RunStart,
 ) -> Result<RunOutcome, EngineError> {
     settings.check()?;
-    let gate = SharedRunState {
+    let shared = SharedRunState {
         waiting: AtomicU32::new(settings.threads),
         had: AtomicU64::new(0),
         unreachable: AtomicBool::new(false),
@@ -159,16 +159,16 @@ pub fn run_when(
         let threads: Vec<_> = (0..settings.threads)
             .take_while(|_| stop.at() == Nanos::NEVER)
             .map_while(|worker| {
-                let (gate, name) = (&gate, format!("worker {worker}"));
-                let work = move || work(settings, worker, gate, observer);
+                let (shared, name) = (&shared, format!("worker {worker}"));
+                let work = move || work(settings, worker, shared, observer);
                 thread::Builder::new().name(name).spawn_scoped(scope, work).ok()
             })
             .collect();
         if threads.len() < settings.threads as usize {
             // Refused or stopped: the started threads must not wait for the others.
-            gate.aborted.store(true, Ordering::Relaxed);
+            shared.aborted.store(true, Ordering::Relaxed);
         }
-        coordinate(settings, &gate, observer, begin);
+        coordinate(settings, &shared, observer, begin);
         let mut outcomes: Vec<_> =
             threads.into_iter().map(|thread| thread.join().unwrap_or(Err(EngineError::WorkerDied))).collect();
         if outcomes.len() < settings.threads as usize && stop.at() == Nanos::NEVER {
@@ -180,7 +180,7 @@ pub fn run_when(
     if let Some(error) = errors.into_iter().filter_map(Result::err).reduce(EngineError::followed_by) {
         return Err(error);
     }
-    if gate.epoch().is_none() {
+    if shared.epoch().is_none() {
         return Err(EngineError::StoppedEarly(KernelClock.now().since(start)));
     }
     let workers = workers.into_iter().flatten().collect();
@@ -197,11 +197,11 @@ pub fn run_when(
 fn work(
     settings: &Settings,
     worker: u32,
-    gate: &SharedRunState<'_>,
+    shared: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     sharpen_timers();
-    let finish = FinishGuard(gate);
+    let finish = FinishGuard(shared);
     let mut recorder = Recorder::new();
     if settings.own_descriptors {
         own_descriptor_table().map_err(|source| EngineError::Kernel {
@@ -209,8 +209,8 @@ fn work(
             source,
         })?;
     }
-    let outcome = drive_over_transport(settings, worker, &mut recorder, gate, observer)?;
-    gate.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
+    let outcome = drive_over_transport(settings, worker, &mut recorder, shared, observer)?;
+    shared.drained.fetch_max(outcome.spans.drain.0, Ordering::Relaxed);
     finish.succeed();
     Ok(outcome)
 }
@@ -220,22 +220,22 @@ fn drive_over_transport(
     settings: &Settings,
     worker: u32,
     recorder: &mut Recorder,
-    gate: &SharedRunState<'_>,
+    shared: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     if settings.job.protocol == Protocol::Http3 {
         let transport = Datagrams::new(settings, worker)?;
         return match settings.requests.sessions() {
-            None => drive::<_, Http3>(settings, worker, transport, recorder, gate, observer),
-            Some(_) => drive::<_, Http3<Sessions>>(settings, worker, transport, recorder, gate, observer),
+            None => drive::<_, Http3>(settings, worker, transport, recorder, shared, observer),
+            Some(_) => drive::<_, Http3<Sessions>>(settings, worker, transport, recorder, shared, observer),
         };
     }
     let transport = Epoll::new(settings, worker)?;
     if let Some(fragment) = settings.job.fragment {
-        return drive_in_fragments(settings, worker, fragment, transport, recorder, gate, observer);
+        return drive_in_fragments(settings, worker, fragment, transport, recorder, shared, observer);
     }
     match &settings.tls {
-        None => drive_with_protocol(settings, worker, transport, recorder, gate, observer),
+        None => drive_with_protocol(settings, worker, transport, recorder, shared, observer),
         Some(tls) => {
             let transport = TlsTransport::new(
                 tls,
@@ -244,7 +244,7 @@ fn drive_over_transport(
                 KernelClock,
                 transport,
             );
-            drive_with_protocol(settings, worker, transport, recorder, gate, observer)
+            drive_with_protocol(settings, worker, transport, recorder, shared, observer)
         }
     }
 }
@@ -256,19 +256,19 @@ fn drive_in_fragments(
     fragment: FragmentSpec,
     transport: Epoll,
     recorder: &mut Recorder,
-    gate: &SharedRunState<'_>,
+    shared: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     let slots = settings.connections_of(worker);
     match &settings.tls {
         None => {
             let transport = Fragments::new(fragment, slots, KernelClock, transport);
-            drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
+            drive::<_, Http1>(settings, worker, transport, recorder, shared, observer)
         }
         Some(tls) => {
             let inner = TlsTransport::new(tls, settings.job.protocol, slots, KernelClock, transport);
             let transport = Fragments::new(fragment, slots, KernelClock, inner);
-            drive::<_, Http1>(settings, worker, transport, recorder, gate, observer)
+            drive::<_, Http1>(settings, worker, transport, recorder, shared, observer)
         }
     }
 }
@@ -279,7 +279,7 @@ fn drive_with_protocol<T: Transport>(
     worker: u32,
     transport: T,
     recorder: &mut Recorder,
-    gate: &SharedRunState<'_>,
+    shared: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     let drive = match (settings.job.protocol, settings.requests.sessions()) {
@@ -293,7 +293,7 @@ fn drive_with_protocol<T: Transport>(
         (Protocol::Http2, None) if settings.job.is_websocket() => {
             let slots = settings.connections_of(worker);
             let transport = ExtendedConnect::new(settings.job.url.scheme, slots, transport);
-            return drive::<_, WebSocket>(settings, worker, transport, recorder, gate, observer);
+            return drive::<_, WebSocket>(settings, worker, transport, recorder, shared, observer);
         }
         (Protocol::Http2, None) => drive::<T, Http2>,
         (Protocol::Http2, Some(_)) => drive::<T, Http2<Sessions>>,
@@ -301,7 +301,7 @@ fn drive_with_protocol<T: Transport>(
             return Err(EngineError::Settings("HTTP/3 needs datagrams; this is a bug in Paceline"));
         }
     };
-    drive(settings, worker, transport, recorder, gate, observer)
+    drive(settings, worker, transport, recorder, shared, observer)
 }
 
 /// The loop, compiled for each combination of transport and protocol.
@@ -310,11 +310,11 @@ fn drive<T: Transport, P: ProtocolHandler>(
     worker: u32,
     transport: T,
     recorder: &mut Recorder,
-    gate: &SharedRunState<'_>,
+    shared: &SharedRunState<'_>,
     observer: &dyn Observer,
 ) -> Result<ThreadOutcome, EngineError> {
     let mut worker = Worker::<_, _, P>::new(settings, worker, KernelClock, transport, recorder);
-    worker.run(gate, observer)?;
+    worker.run(shared, observer)?;
     Ok(worker.into_outcome())
 }
 
@@ -344,42 +344,42 @@ impl Drop for FinishGuard<'_> {
 /// released.
 fn coordinate(
     settings: &Settings,
-    gate: &SharedRunState<'_>,
+    shared: &SharedRunState<'_>,
     observer: &dyn Observer,
     begin: &dyn Fn(u64) -> RunStart,
 ) {
-    let all_done = || gate.finished.load(Ordering::Acquire) == settings.threads || gate.aborted();
-    while gate.waiting.load(Ordering::Acquire) > 0 && !all_done() {
+    let all_done = || shared.finished.load(Ordering::Acquire) == settings.threads || shared.aborted();
+    while shared.waiting.load(Ordering::Acquire) > 0 && !all_done() {
         thread::park_timeout(Duration::from_millis(100));
     }
     let length = WindowLength::from_settings(settings);
     // A thread that was refused or failed ends the run: other loaders must not wait for it, or begin.
-    if gate.aborted() || gate.stop.at() != Nanos::NEVER {
-        gate.aborted.store(true, Ordering::Relaxed);
+    if shared.aborted() || shared.stop.at() != Nanos::NEVER {
+        shared.aborted.store(true, Ordering::Relaxed);
         return;
     }
-    let had = gate.had.load(Ordering::Relaxed);
+    let had = shared.had.load(Ordering::Relaxed);
     if had == 0 {
-        return gate.unreachable.store(true, Ordering::Release);
+        return shared.unreachable.store(true, Ordering::Release);
     }
     let soonest = || KernelClock.now() + Nanos(LEAD_NAPS * settling_nap(settings.threads).0);
     let epoch = match begin(had) {
         RunStart::Soon => soonest(),
         RunStart::At(epoch) => epoch,
-        RunStart::Never => return gate.aborted.store(true, Ordering::Relaxed),
+        RunStart::Never => return shared.aborted.store(true, Ordering::Relaxed),
     };
-    gate.epoch.store(epoch.0, Ordering::Release);
+    shared.epoch.store(epoch.0, Ordering::Release);
     let timeline = length.timeline(settings, epoch);
     for (phase, at) in [
         (Phase::Warmup, timeline.epoch),
         (Phase::Window, timeline.window_start),
         (Phase::Drain, timeline.window_end),
     ] {
-        while KernelClock.now() < at.min(gate.stop.at()) && !all_done() {
-            let wait = at.min(gate.stop.at()).since(KernelClock.now());
+        while KernelClock.now() < at.min(shared.stop.at()) && !all_done() {
+            let wait = at.min(shared.stop.at()).since(KernelClock.now());
             thread::park_timeout(Duration::from(wait.min(Nanos::from_millis(100))));
         }
-        observer.phase(phase, gate.began(at));
+        observer.phase(phase, shared.began(at));
     }
 }
 

@@ -348,10 +348,10 @@ struct GateSample {
     censored_from_ns: u64,
 }
 
-fn time(found: &mut Assessment, run: &Run, of: &GateTime, statistic: Statistic, limit: (u64, bool)) {
+fn time(found: &mut Assessment, run: &Run, gate_time: &GateTime, statistic: Statistic, limit: (u64, bool)) {
     let (limit_ns, or_equal) = limit;
     found.with("limit_ns", json!(limit_ns));
-    let Some(sample) = sample(run, of) else {
+    let Some(sample) = sample(run, gate_time) else {
         return found.reasons.push(GateReason::NotMeasured);
     };
     let samples = sample.histogram.count() + sample.misses;
@@ -363,13 +363,13 @@ fn time(found: &mut Assessment, run: &Run, of: &GateTime, statistic: Statistic, 
     found.with("within_share", json!(within_share(&sample, limit_ns, samples)));
     match value(&sample, statistic, samples) {
         Some(value_ns) => {
-            let key = of.kind(run.loop_.kind).map_or("session_time_ns", TimeKind::key);
+            let key = gate_time.kind(run.loop_.kind).map_or("session_time_ns", TimeKind::key);
             found.with(&format!("{key}_{}", statistic.key()), json!(value_ns));
             let kept = value_ns < limit_ns as f64 || or_equal && value_ns == limit_ns as f64;
             found.against(GateReason::BeyondLimit, !kept);
-            let is_late = of.delays().iter().any(|name| name.is_in(&run.verdicts));
+            let is_late = gate_time.delays().iter().any(|name| name.is_in(&run.verdicts));
             found.against(GateReason::GeneratorLate, !kept && is_late);
-            let is_delayed = of.is_of_server() && VerdictName::ServerDescheduled.is_in(&run.verdicts);
+            let is_delayed = gate_time.is_of_server() && VerdictName::ServerDescheduled.is_in(&run.verdicts);
             found.against(GateReason::ServerDelayed, !kept && is_delayed);
             // A mean includes every lower bound.
             let reaches = match statistic {
@@ -405,9 +405,9 @@ fn value(sample: &GateSample, statistic: Statistic, samples: u64) -> Option<f64>
 }
 
 /// The times of one kind, with the number of requests that have none because they failed.
-fn sample(run: &Run, of: &GateTime) -> Option<GateSample> {
-    let Some(kind) = of.kind(run.loop_.kind) else { return sessions(run) };
-    let block = if let GateTime::Step(name) = of { step(run, name)? } else { &run.total };
+fn sample(run: &Run, gate_time: &GateTime) -> Option<GateSample> {
+    let Some(kind) = gate_time.kind(run.loop_.kind) else { return sessions(run) };
+    let block = if let GateTime::Step(name) = gate_time { step(run, name)? } else { &run.total };
     let counts = block.counts;
     let lowest_ns = block.censored.map_or(u64::MAX, |censored| censored.lowest_ns);
     let times = block.times(kind);

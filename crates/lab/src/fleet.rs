@@ -324,31 +324,31 @@ impl ReservedMachines {
     pub(crate) fn launch(
         &self,
         node: &Arc<Node>,
-        of: &LaunchSpec<'_>,
+        spec: &LaunchSpec<'_>,
         folders: &[PathBuf],
         interrupt: Interrupt,
     ) -> Result<RunningServer, LaunchError> {
-        let ReadyCondition::Answers(case) = of.ready else {
+        let ReadyCondition::Answers(case) = spec.ready else {
             return Err(LaunchError::fault(
                 Stage::Setup,
                 "only a process that answers HTTP can be started on another machine; this is a bug in Paceline",
                 false,
             ));
         };
-        if of.image.is_some() {
+        if spec.image.is_some() {
             let message = "a container can be started only on the machine of the lab";
             return Err(LaunchError::fault(Stage::Setup, message, false));
         }
         folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
         let address = self.listen.map_or_else(|| address_of(node), Ok)?;
-        let order = of.order()?;
+        let order = spec.order()?;
         let variables = Variables { host: address.to_string(), ..order.variables };
         let order = Box::new(crate::node::LaunchOrder { variables, ..order });
-        let limit = of.server.start_timeout;
+        let limit = spec.server.start_timeout;
         let question = ToNode::Launch { order, ready: Box::new(case.clone()) };
         let launched: Result<Launched, LaunchError> =
             node.ask_within(&question, limit, interrupt).map_err(of_node)?;
-        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &of.server.needs))?;
+        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &spec.server.needs))?;
         let Launched { address, startup, .. } = launched.clone();
         Ok(RunningServer::there(RemoteProcesses::new(node, &launched), address, startup))
     }

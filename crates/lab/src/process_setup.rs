@@ -27,11 +27,11 @@ impl ProcessSetup {
     ///
     /// # Errors
     /// In words: a variable of the environment is not text, or an image has no user to run as.
-    pub fn new(of: &LaunchOrder, variables: &Variables, user: Option<&User>) -> Result<Self, String> {
-        let has_view = of.image.is_some() || !of.hosts.is_empty();
-        let root = of.image.as_ref().map(|image| image.root.clone());
-        let view = has_view.then(|| FileView { hosts: hosts(of), root });
-        Ok(match &of.image {
+    pub fn new(order: &LaunchOrder, variables: &Variables, user: Option<&User>) -> Result<Self, String> {
+        let has_view = order.image.is_some() || !order.hosts.is_empty();
+        let root = order.image.as_ref().map(|image| image.root.clone());
+        let view = has_view.then(|| FileView { hosts: hosts(order), root });
+        Ok(match &order.image {
             Some(image) => Self {
                 command: image.argv.clone(),
                 folder: PathBuf::from("/"),
@@ -40,9 +40,9 @@ impl ProcessSetup {
                 user: if image.is_root { None } else { unprivileged(user)? },
             },
             None => Self {
-                command: ["sh", "-c", &of.command].map(str::to_owned).into(),
-                folder: of.folder.clone(),
-                env: environment(&of.env, variables)?,
+                command: ["sh", "-c", &order.command].map(str::to_owned).into(),
+                folder: order.folder.clone(),
+                env: environment(&order.env, variables)?,
                 view,
                 user: user.cloned(),
             },
@@ -75,8 +75,8 @@ fn environment(
 }
 
 /// The host names of a server with their addresses: that of its database, if it has one.
-fn hosts(of: &LaunchOrder) -> BTreeMap<String, IpAddr> {
-    let database = of.variables.database.as_ref().and_then(|database| database.host.parse().ok());
+fn hosts(order: &LaunchOrder) -> BTreeMap<String, IpAddr> {
+    let database = order.variables.database.as_ref().and_then(|database| database.host.parse().ok());
     let address = database.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    of.hosts.iter().map(|name| (name.clone(), address)).collect()
+    order.hosts.iter().map(|name| (name.clone(), address)).collect()
 }

@@ -53,12 +53,12 @@ fn requests_due_per_s(offered_per_s: Option<f64>, outcome: &RunOutcome) -> Optio
 }
 
 /// The mean offered rate. For a rate that changes, only the part before the end of the window counts.
-fn offered_per_s(asked: &Job, shape: &Shape, outcome: &RunOutcome) -> f64 {
+fn offered_per_s(job: &Job, shape: &Shape, outcome: &RunOutcome) -> f64 {
     let window = outcome.spans.drain.since(outcome.spans.window);
     if outcome.stopped && shape.has_several_rates() && window > Nanos::ZERO {
         return outcome.total.counts.scheduled as f64 / window.as_secs_f64();
     }
-    shape.offered_per_s(asked.warmup, window)
+    shape.offered_per_s(job.warmup, window)
 }
 
 /// Checks whether random arrivals were sent at times of the requested distribution.

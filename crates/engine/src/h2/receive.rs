@@ -186,16 +186,16 @@ impl<S: Scenario> Http2State<S> {
     fn record_repeats(
         &mut self,
         slot: Slot,
-        of: &RepeatedResponse,
+        repeated: &RepeatedResponse,
         count: u16,
         now: Nanos,
         tracker: &mut Tracker<'_>,
     ) {
-        let last_response = &self.answers[of.kind].last_response;
+        let last_response = &self.answers[repeated.kind].last_response;
         let response = last_response.response(now, last_response.length() as u64);
         let flow_bytes = response.body_bytes as u32 * u32::from(count);
         self.connections[slot as usize].responses_came(flow_bytes);
-        tracker.answered(slot, &of.exchange, count, &response, now);
+        tracker.answered(slot, &repeated.exchange, count, &response, now);
     }
 
     /// Consumes HEADERS and DATA at the beginning of the input that equal those of the last good response, but do not

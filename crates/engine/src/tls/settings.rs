@@ -78,14 +78,14 @@ impl TlsSettings {
     /// # Errors
     /// [`EngineError::Tls`] when there is no root to trust, or a key cannot be read or does not belong to the
     /// certificate.
-    pub fn new(asked: TlsOptions) -> Result<Self, EngineError> {
+    pub fn new(options: TlsOptions) -> Result<Self, EngineError> {
         let provider = Arc::new(ring::default_provider());
-        let verified = matches!(asked.trust, Trust::Roots { .. });
-        let only_tls12 = asked.version == Some(TlsVersion::Tls12);
-        let verifier = verifier(asked.trust, &provider)?;
-        let key = asked.identity.map(|identity| certified(identity, &provider)).transpose()?;
+        let verified = matches!(options.trust, Trust::Roots { .. });
+        let only_tls12 = options.version == Some(TlsVersion::Tls12);
+        let verifier = verifier(options.trust, &provider)?;
+        let key = options.identity.map(|identity| certified(identity, &provider)).transpose()?;
         let config = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&versions(asked.version))
+            .with_protocol_versions(&versions(options.version))
             .map_err(|source| EngineError::Tls { what: "choose the versions of TLS", source: source.into() })?
             .dangerous()
             .with_custom_certificate_verifier(verifier)
@@ -93,8 +93,8 @@ impl TlsSettings {
         Ok(Self {
             config,
             key,
-            name: asked.name,
-            resumption: asked.resumption,
+            name: options.name,
+            resumption: options.resumption,
             verified,
             only_tls12,
             tunnel: None,

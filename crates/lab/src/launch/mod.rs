@@ -139,29 +139,29 @@ impl Starter {
     ///
     /// # Errors
     /// [`LaunchError`], with nothing left running.
-    pub fn launch(&self, of: &LaunchSpec<'_>) -> Result<RunningServer, LaunchError> {
-        self.carry_out(&of.order()?, of.ready)
+    pub fn launch(&self, spec: &LaunchSpec<'_>) -> Result<RunningServer, LaunchError> {
+        self.carry_out(&spec.order()?, spec.ready)
     }
 
     /// As [`Starter::launch`], from plain data.
     pub(crate) fn carry_out(
         &self,
-        of: &LaunchOrder,
+        order: &LaunchOrder,
         ready: ReadyCondition<'_>,
     ) -> Result<RunningServer, LaunchError> {
         let mut tries = 0;
-        let check = |port| port::check_free_with(port, &of.tcp_offsets, &of.udp_offsets);
+        let check = |port| port::check_free_with(port, &order.tcp_offsets, &order.udp_offsets);
         loop {
             tries += 1;
-            let port = match of.variables.port {
+            let port = match order.variables.port {
                 Some(port) => check(port).map(|()| port),
-                None => port::free_port_with(&of.tcp_offsets, &of.udp_offsets),
+                None => port::free_port_with(&order.tcp_offsets, &order.udp_offsets),
             };
             let port = port.map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
-            let result = self.launch_on(of, ready, port);
+            let result = self.launch_on(order, ready, port);
             // If the port is taken after our server has ended, another process took it.
             let lost = matches!(&result, Err(LaunchError::Fault { .. })) && check(port).is_err();
-            if !lost || of.variables.port.is_some() || tries >= PORT_TRIES {
+            if !lost || order.variables.port.is_some() || tries >= PORT_TRIES {
                 return result;
             }
         }
@@ -169,11 +169,11 @@ impl Starter {
 
     fn launch_on(
         &self,
-        of: &LaunchOrder,
+        order: &LaunchOrder,
         ready: ReadyCondition<'_>,
         port: u16,
     ) -> Result<RunningServer, LaunchError> {
-        let variables = Variables { port: Some(port), ..of.variables.clone() };
+        let variables = Variables { port: Some(port), ..order.variables.clone() };
         let host: IpAddr = variables.host.parse().map_err(|_| {
             LaunchError::fault(
                 Stage::Start,
@@ -181,10 +181,10 @@ impl Starter {
                 false,
             )
         })?;
-        let group = ControlGroup::create(&of.id);
-        let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", of.server, of.id)));
-        let order = self.order(of, &variables, log.as_deref(), group.as_ref())?;
-        let shepherd = Shepherd::start(&self.shepherd, &order)
+        let group = ControlGroup::create(&order.id);
+        let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", order.server, order.id)));
+        let shepherd_order = self.shepherd_order(order, &variables, log.as_deref(), group.as_ref())?;
+        let shepherd = Shepherd::start(&self.shepherd, &shepherd_order)
             .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), false))?;
         let tree = ProcessTree::new(&shepherd, group.filter(|_| shepherd.is_grouped())).with_port(port);
         let startup = Startup {
@@ -195,7 +195,7 @@ impl Starter {
         let address = SocketAddr::new(host, port);
         let processes = Processes { shepherd, log, tree };
         let mut starting = StartingServer { processes, address, startup, engine: self.engine_probe() };
-        match starting.wait_ready(of.start_timeout, ready) {
+        match starting.wait_ready(order.start_timeout, ready) {
             Ok(()) => Ok(RunningServer {
                 running: Running::Here(Box::new(starting.processes)),
                 address,
@@ -205,9 +205,9 @@ impl Starter {
         }
     }
 
-    fn order(
+    fn shepherd_order(
         &self,
-        of: &LaunchOrder,
+        order: &LaunchOrder,
         variables: &Variables,
         log: Option<&Path>,
         group: Option<&ControlGroup>,
@@ -225,14 +225,14 @@ impl Starter {
             },
             None => CommandOutput::Inherit,
         };
-        let setup = ProcessSetup::new(of, variables, self.user.as_ref()).map_err(fault)?;
+        let setup = ProcessSetup::new(order, variables, self.user.as_ref()).map_err(fault)?;
         Ok(ShepherdOrder {
             command: setup.command,
             folder: setup.folder,
             env: setup.env,
             inherits: InheritedVariables::Running,
-            pass_env: of.pass_env.clone(),
-            cores: of.cores.to_vec(),
+            pass_env: order.pass_env.clone(),
+            cores: order.cores.to_vec(),
             output,
             groups: group.map(|group| group.folder().to_owned()).into_iter().collect(),
             guard: self.guard,

@@ -35,33 +35,33 @@ impl Starter {
     ///
     /// # Errors
     /// [`LaunchError`], with nothing left running.
-    pub fn launch_command(&self, of: &CommandLaunch<'_>) -> Result<RunningServer, LaunchError> {
+    pub fn launch_command(&self, launch: &CommandLaunch<'_>) -> Result<RunningServer, LaunchError> {
         // A dollar sign of the user's value is no variable of the lab.
-        let own = of.env.iter().map(|(name, value)| (name.clone(), value.replace('$', "$$")));
+        let own = launch.env.iter().map(|(name, value)| (name.clone(), value.replace('$', "$$")));
         let port = [("PORT".to_owned(), "$PACELINE_PORT".to_owned())];
         let order = LaunchOrder {
-            id: of.id.to_owned(),
-            server: of.name.to_owned(),
-            folder: of.folder.to_owned(),
-            command: of.command.to_owned(),
+            id: launch.id.to_owned(),
+            server: launch.name.to_owned(),
+            folder: launch.folder.to_owned(),
+            command: launch.command.to_owned(),
             env: own.chain(port).collect(),
-            pass_env: of.pass_env.to_vec(),
+            pass_env: launch.pass_env.to_vec(),
             variables: Variables {
                 port: None,
                 host: "127.0.0.1".to_owned(),
-                build: of.folder.to_owned(),
-                cores: of.cores.len() as u32,
-                workloads: PathBuf::from(of.folder),
+                build: launch.folder.to_owned(),
+                cores: launch.cores.len() as u32,
+                workloads: PathBuf::from(launch.folder),
                 database: None,
             },
             hosts: Vec::new(),
             image: None,
-            cores: of.cores.to_vec(),
+            cores: launch.cores.to_vec(),
             tcp_offsets: Vec::new(),
             udp_offsets: Vec::new(),
-            start_timeout: of.start_timeout,
+            start_timeout: launch.start_timeout,
         };
-        let (path, status) = of.ready;
+        let (path, status) = launch.ready;
         self.carry_out(&order, ReadyCondition::Responds { path, status })
     }
 }

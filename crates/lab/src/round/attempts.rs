@@ -132,9 +132,9 @@ fn are_partners(a: &Cell, b: &Cell) -> bool {
     is_twin_of(a, b) || is_twin_of(b, a)
 }
 
-fn is_twin_of(twin: &Cell, of: &Cell) -> bool {
-    twin.case.address == of.case.address
-        && twin.load.variant.as_ref().is_some_and(|variant| variant.of == of.load.name)
+fn is_twin_of(twin: &Cell, cell: &Cell) -> bool {
+    twin.case.address == cell.case.address
+        && twin.load.variant.as_ref().is_some_and(|variant| variant.of == cell.load.name)
 }
 
 /// Whether the environment spoiled a trial, so that a retry may succeed. Spoiled does not mean unusable: if the retry
