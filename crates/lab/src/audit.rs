@@ -8,7 +8,7 @@ use crate::generator::ObservedRun;
 use crate::launch::LaunchError;
 use crate::probe::engine::EngineProbe;
 use crate::probe::{ProbeDeadline, ProbeRequest, ask};
-use crate::validate::{CheckClient, answers, question, same};
+use crate::validate::{CheckClient, answers, request_for, same};
 use paceline_catalogue::{Cell, Workload, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_record::{Check, DatabaseCounts, DatabaseRecovery, DatabaseUse, DatabaseWork, Run, StoredRows};
@@ -87,8 +87,8 @@ pub(crate) fn stored(
     let begun = Instant::now();
     let mut rows = BTreeMap::new();
     for _ in 0..STORED_REQUESTS {
-        let question = ProbeRequest::new(&case.method, &case.path);
-        let answer = ask(address, question, ProbeDeadline::after(ASK_LIMIT, interrupt)).ok()?;
+        let request = ProbeRequest::new(&case.method, &case.path);
+        let answer = ask(address, request, ProbeDeadline::after(ASK_LIMIT, interrupt)).ok()?;
         // A later response replaces the rows of an earlier one.
         rows.extend(returned(&answer.body));
         if begun.elapsed() > STORED_LIMIT {
@@ -120,7 +120,7 @@ pub fn examine_database(
         let before = database.counts()?;
         for _ in 0..CHECK_REQUESTS {
             // A failure here shows as missing work.
-            let _ = client.ask(question(case)).map_err(|_only_interrupted| LaunchError::Interrupted)?;
+            let _ = client.ask(request_for(case)).map_err(|_only_interrupted| LaunchError::Interrupted)?;
         }
         let counted = database.counts()?.since(&before);
         checks.push(same(

@@ -98,11 +98,11 @@ fn less(to: Option<u64>, from: Option<u64>) -> Option<u64> {
 }
 
 /// Sends a request and reads until the other side closes.
-fn exchange(address: SocketAddr, question: &str) -> io::Result<String> {
+fn exchange(address: SocketAddr, request: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER_LIMIT)?;
     stream.set_read_timeout(Some(ANSWER_LIMIT))?;
     stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-    stream.write_all(question.as_bytes())?;
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.take(LONGEST_BYTES).read_to_string(&mut answer)?;
     Ok(answer)

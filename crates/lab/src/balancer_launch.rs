@@ -138,8 +138,8 @@ fn connections(of_load: u64, open_files: u64) -> u64 {
 }
 
 /// Adds to a fault that it happened to the balancer.
-fn of_balancer(spoiled: LaunchError) -> LaunchError {
-    match spoiled {
+fn of_balancer(error: LaunchError) -> LaunchError {
+    match error {
         LaunchError::Fault { fault, log_tail } => {
             let message = format!("the balancer: {}", fault.message);
             LaunchError::Fault { fault: Fault { message, ..fault }, log_tail }

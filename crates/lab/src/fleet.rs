@@ -345,10 +345,10 @@ impl ReservedMachines {
         let variables = Variables { host: address.to_string(), ..order.variables };
         let order = Box::new(crate::node::LaunchOrder { variables, ..order });
         let limit = spec.server.start_timeout;
-        let question = ToNode::Launch { order, ready: Box::new(case.clone()) };
+        let message = ToNode::Launch { order, ready: Box::new(case.clone()) };
         let launched: Result<Launched, LaunchError> =
-            node.ask_within(&question, limit, interrupt).map_err(of_node)?;
-        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &spec.server.needs))?;
+            node.ask_within(&message, limit, interrupt).map_err(of_node)?;
+        let launched = launched.map_err(|error| with_missing(error, node, &spec.server.needs))?;
         let Launched { address, startup, .. } = launched.clone();
         Ok(RunningServer::there(RemoteProcesses::new(node, &launched), address, startup))
     }
@@ -374,11 +374,11 @@ impl ReservedMachines {
         }
         folders.iter().try_for_each(|folder| provide(node, folder, interrupt))?;
         let order = DatabaseOrder { listen: address_of(node)?, ..order };
-        let question = ToNode::Database(Box::new(order));
+        let message = ToNode::Database(Box::new(order));
         let launched: Result<LaunchedDatabase, LaunchError> =
-            node.ask_within(&question, DATABASE_LIMIT, interrupt).map_err(of_node)?;
+            node.ask_within(&message, DATABASE_LIMIT, interrupt).map_err(of_node)?;
         let needs = database.as_server().needs;
-        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &needs))?;
+        let launched = launched.map_err(|error| with_missing(error, node, &needs))?;
         let LaunchedDatabase { launched, receipt } = launched;
         let running = RunningDatabase::there(receipt, launched.address, RemoteDatabase::new(node, &launched));
         let processes = RemoteProcesses::new(node, &launched);
@@ -398,10 +398,10 @@ impl ReservedMachines {
     ) -> Result<(RunningServer, RunningBalancer), LaunchError> {
         provide(node, &balancer.folder, interrupt)?;
         let order = BalancerOrder { listen: address_of(node)?, ..order };
-        let question = ToNode::Front(Box::new(order));
+        let message = ToNode::Front(Box::new(order));
         let launched: Result<LaunchedBalancer, LaunchError> =
-            node.ask_within(&question, FRONT_LIMIT, interrupt).map_err(of_node)?;
-        let launched = launched.map_err(|spoiled| with_missing(spoiled, node, &balancer.needs))?;
+            node.ask_within(&message, FRONT_LIMIT, interrupt).map_err(of_node)?;
+        let launched = launched.map_err(|error| with_missing(error, node, &balancer.needs))?;
         let LaunchedBalancer { launched, receipt, statistics_at } = launched;
         let processes = RemoteProcesses::new(node, &launched);
         let running_balancer = RunningBalancer { receipt, statistics: balancer.statistics, statistics_at };
@@ -416,9 +416,9 @@ fn address_of(node: &Node) -> Result<IpAddr, LaunchError> {
 }
 
 /// Adds the missing programs of a node to its error. A launch may not need all programs that a build needs.
-fn with_missing(spoiled: LaunchError, node: &Node, needs: &[String]) -> LaunchError {
+fn with_missing(error: LaunchError, node: &Node, needs: &[String]) -> LaunchError {
     let missing: Vec<String> = node.ask(&ToNode::Missing(needs.to_vec())).unwrap_or_default();
-    match spoiled {
+    match error {
         LaunchError::Fault { mut fault, log_tail } if !missing.is_empty() => {
             fault.message = format!("{} ({} lacks {})", fault.message, node.host(), missing.join(", "));
             LaunchError::Fault { fault, log_tail }

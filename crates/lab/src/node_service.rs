@@ -45,16 +45,16 @@ pub fn serve_node(
     let interrupt = Interrupt::listen()?;
     let settings = greeting(&mut input)?;
     let cores = physical_cores()?;
-    let welcome =
+    let info =
         NodeInfo { address: own_address(), cores, machine_id: machine_id(), environment: environment() };
     let output = Arc::new(ChannelOutput::new(output));
-    output.send(&welcome)?;
-    let (asking, questions) = mpsc::channel();
-    let (over, handle) = (interrupt.flag(), move |question| asking.send(question).is_ok());
+    output.send(&info)?;
+    let (sender, messages) = mpsc::channel();
+    let (over, handle) = (interrupt.flag(), move |message| sender.send(message).is_ok());
     let ended = move |_| over.store(true, Ordering::Relaxed);
     listen(input, Arc::clone(&output), MAX_LINE_BYTES, handle, ended)?;
     let mut service = NodeService::new(settings, shepherd, interrupt);
-    let done = service.serve(&questions, &output);
+    let done = service.serve(&messages, &output);
     // All started processes end here, after errors too.
     drop(service);
     done
@@ -116,10 +116,10 @@ impl NodeService {
         }
     }
 
-    fn serve(&mut self, questions: &Receiver<ToNode>, output: &ChannelOutput<impl Write>) -> io::Result<()> {
+    fn serve(&mut self, messages: &Receiver<ToNode>, output: &ChannelOutput<impl Write>) -> io::Result<()> {
         loop {
-            match questions.recv_timeout(LOOK) {
-                Ok(question) => self.answer(question, output)?,
+            match messages.recv_timeout(LOOK) {
+                Ok(message) => self.answer(message, output)?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -129,8 +129,8 @@ impl NodeService {
         }
     }
 
-    fn answer(&mut self, question: ToNode, output: &ChannelOutput<impl Write>) -> io::Result<()> {
-        match question {
+    fn answer(&mut self, message: ToNode, output: &ChannelOutput<impl Write>) -> io::Result<()> {
+        match message {
             ToNode::Hello(_) => Ok(()),
             ToNode::Has(content) => output.send(&has(&content)),
             ToNode::Prepare(content) => output.send(&prepare(&content)),
@@ -146,7 +146,7 @@ impl NodeService {
             ToNode::Cores => output.send(&CoreTicks::now()),
             ToNode::Network { speeds: true } => output.send(&NetworkCounters::now().with_speeds()),
             ToNode::Network { speeds: false } => output.send(&NetworkCounters::now()),
-            ToNode::Of { launch, question } => self.answer_of(launch, question, output),
+            ToNode::Of { launch, query } => self.answer_of(launch, query, output),
         }
     }
 
@@ -221,9 +221,9 @@ impl NodeService {
                 self.launches.insert(number, launch);
                 Ok(Launched { launch: number, address, startup })
             }
-            Err(spoiled) => {
+            Err(error) => {
                 self.databases.remove(&number);
-                Err(spoiled)
+                Err(error)
             }
         }
     }
@@ -231,10 +231,10 @@ impl NodeService {
     fn answer_of(
         &mut self,
         number: u32,
-        question: NodeQuery,
+        query: NodeQuery,
         output: &ChannelOutput<impl Write>,
     ) -> io::Result<()> {
-        match question {
+        match query {
             NodeQuery::Sample => output.send(&self.launch_of(number)?.sample()),
             NodeQuery::MarkThreads => output.send(&self.launch_of(number)?.mark_threads()),
             NodeQuery::Search => output.send(&self.launch_of(number)?.search()),

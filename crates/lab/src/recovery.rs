@@ -7,7 +7,7 @@ use crate::audit;
 use crate::deployment::Deployment;
 use crate::launch::LaunchError;
 use crate::probe::{self, ProbeDeadline};
-use crate::validate::{difference, question};
+use crate::validate::{difference, request_for};
 use paceline_catalogue::Cell;
 use paceline_host::Interrupt;
 use paceline_record::{DatabaseRecovery, Fault, Trial};
@@ -51,9 +51,9 @@ fn ask_until_valid(cell: &Cell, launch: &Deployment, interrupt: Interrupt) -> Op
     let Some(address) = launch.address() else { return Some(recovery) };
     let deadline = ProbeDeadline::after(RECOVERY_LIMIT, interrupt);
     while deadline.check().is_ok() {
-        let wrong = match probe::ask(address, question(&cell.case), deadline) {
+        let wrong = match probe::ask(address, request_for(&cell.case), deadline) {
             Ok(answer) => difference(&cell.case.expect, &answer),
-            Err(trouble) => Some(trouble.to_string()),
+            Err(error) => Some(error.to_string()),
         };
         let Some(wrong) = wrong else {
             recovery.answered_after_s = Some(begun.elapsed().as_secs_f64());

@@ -45,15 +45,16 @@ impl Prepared {
     pub fn carry_out(
         mut self,
         argv: Vec<String>,
-        watching: RunObservers,
+        observers: RunObservers,
         stop: &'static StopFlag,
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
-        let health = Health::new(self.settings.threads, watching.events).with_server(self.server.take());
+        let health = Health::new(self.settings.threads, observers.events).with_server(self.server.take());
         let started_at = wall_clock::now_rfc3339();
         let rows = RowSettings::from_settings(&self.settings);
         let metrics = self.metrics.take().map(MetricsThread::begin).transpose()?;
         let latest = metrics.as_ref().map(MetricsThread::latest);
-        let follower = Follower::new(health, rows, watching.sinks, latest, stop)?.calling(watching.on_phase);
+        let follower =
+            Follower::new(health, rows, observers.sinks, latest, stop)?.calling(observers.on_phase);
         let outcome = paceline_engine::run(&self.settings, stop, &follower);
         let (health, (unwritten, samples)) = follower.end();
         let outcome = outcome.map_err(RunError::Engine)?;

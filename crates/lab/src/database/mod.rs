@@ -162,10 +162,10 @@ impl Databases<'_> {
         let running = RunningDatabase { receipt, address, place: DatabasePlace::Here(Box::new(local)) };
         match running.reset() {
             Ok(()) => Ok((launch, running)),
-            Err(spoiled) => {
+            Err(error) => {
                 // The first error is the one to report.
                 let _ = launch.stop();
-                Err(spoiled)
+                Err(error)
             }
         }
     }
@@ -284,7 +284,7 @@ impl Databases<'_> {
                 {
                     tries += 1;
                 }
-                Err(spoiled) => return Err(spoiled),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -407,7 +407,7 @@ impl Commands {
             cores,
             ready: ReadyCondition::Succeeds(&is_ready),
         });
-        started.map_err(|spoiled| about(&self.database, spoiled))
+        started.map_err(|error| about(&self.database, error))
     }
 
     /// Runs one of its commands and returns the output.
@@ -543,8 +543,8 @@ fn search_path(database: &Database) -> String {
 }
 
 /// Adds to a fault that it happened to a database.
-fn about(database: &Database, spoiled: LaunchError) -> LaunchError {
-    match spoiled {
+fn about(database: &Database, error: LaunchError) -> LaunchError {
+    match error {
         LaunchError::Fault { mut fault, log_tail } => {
             fault.message = format!("the database {}: {}", database.id, fault.message);
             LaunchError::Fault { fault, log_tail }

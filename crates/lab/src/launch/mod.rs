@@ -201,7 +201,7 @@ impl Starter {
                 address,
                 startup: starting.startup,
             }),
-            Err(spoiled) => Err(starting.processes.stop_spoiled(spoiled)),
+            Err(error) => Err(starting.processes.stop_after(error)),
         }
     }
 

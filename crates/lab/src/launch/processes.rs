@@ -35,11 +35,11 @@ impl Processes {
     }
 
     /// Stops it after an error; the fault gets the end of the log, which is complete then.
-    pub fn stop_spoiled(self, spoiled: LaunchError) -> LaunchError {
+    pub fn stop_after(self, error: LaunchError) -> LaunchError {
         let log = self.log.clone();
         // The fault at hand is the one to report.
         let _ = self.stop();
-        match spoiled {
+        match error {
             LaunchError::Fault { fault, .. } => {
                 LaunchError::Fault { fault, log_tail: log.as_deref().map(tail_of).unwrap_or_default() }
             }

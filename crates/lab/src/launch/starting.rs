@@ -104,7 +104,7 @@ impl StartingServer<'_> {
                 self.try_first_run(case, deadline)
             }
             ReadyCondition::Answers(case) => {
-                self.try_first_answer(validate::question(case), deadline, |answer| {
+                self.try_first_answer(validate::request_for(case), deadline, |answer| {
                     validate::difference(&case.expect, answer)
                 })
             }
@@ -173,8 +173,8 @@ impl StartingServer<'_> {
     }
 }
 
-fn not_started(trouble: ProbeError) -> NotReady {
-    NotReady { stage: Stage::Start, why: trouble.to_string() }
+fn not_started(error: ProbeError) -> NotReady {
+    NotReady { stage: Stage::Start, why: error.to_string() }
 }
 
 /// Why a server is not ready yet, and the stage of the fault if it stays so: a wrong answer is not a failed start.

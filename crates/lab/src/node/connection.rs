@@ -39,7 +39,7 @@ pub(crate) struct Node {
     /// Why the connection is no longer usable.
     lost: Mutex<Option<String>>,
     clock: Mutex<ClockOffset>,
-    welcome: NodeInfo,
+    info: NodeInfo,
 }
 
 /// A node is no longer reachable.
@@ -89,9 +89,9 @@ impl Node {
             channel,
             lost: Mutex::default(),
             clock: Mutex::default(),
-            welcome: NodeInfo::default(),
+            info: NodeInfo::default(),
         };
-        node.welcome = node.ask(&ToNode::Hello(Box::new(settings.clone())))?;
+        node.info = node.ask(&ToNode::Hello(Box::new(settings.clone())))?;
         node.compare_clocks()?;
         Ok(Arc::new(node))
     }
@@ -103,22 +103,22 @@ impl Node {
 
     /// Its machine.
     pub(crate) fn environment(&self) -> &Environment {
-        &self.welcome.environment
+        &self.info.environment
     }
 
     /// The address by which it was reached.
     pub(crate) fn address(&self) -> Option<IpAddr> {
-        self.welcome.address
+        self.info.address
     }
 
     /// Its cores, in groups of hardware threads that share one physical core.
     pub(crate) fn cores(&self) -> &[Vec<u32>] {
-        &self.welcome.cores
+        &self.info.cores
     }
 
     /// Identifies the machine, also under another name.
     pub(crate) fn machine_id(&self) -> Option<&str> {
-        self.welcome.machine_id.as_deref()
+        self.info.machine_id.as_deref()
     }
 
     /// Its monotonic clock minus this machine's.
@@ -147,23 +147,23 @@ impl Node {
     }
 
     /// Sends a request with a short time limit.
-    pub(crate) fn ask<T: DeserializeOwned>(&self, question: &ToNode) -> Result<T, NodeLost> {
-        self.ask_at(question, ANSWER_LIMIT, None)
+    pub(crate) fn ask<T: DeserializeOwned>(&self, message: &ToNode) -> Result<T, NodeLost> {
+        self.ask_at(message, ANSWER_LIMIT, None)
     }
 
     /// Sends a request that may take long.
     pub(crate) fn ask_within<T: DeserializeOwned>(
         &self,
-        question: &ToNode,
+        message: &ToNode,
         limit: Duration,
         interrupt: Interrupt,
     ) -> Result<T, NodeLost> {
-        self.ask_at(question, limit + ANSWER_LIMIT, Some(interrupt))
+        self.ask_at(message, limit + ANSWER_LIMIT, Some(interrupt))
     }
 
     fn ask_at<T: DeserializeOwned>(
         &self,
-        question: &ToNode,
+        message: &ToNode,
         limit: Duration,
         interrupt: Option<Interrupt>,
     ) -> Result<T, NodeLost> {
@@ -171,7 +171,7 @@ impl Node {
             return Err(NodeLost { host: self.host.clone(), why, interrupted: false });
         }
         // A lost node is noticed by the end of its output.
-        let _ = self.channel.send(question);
+        let _ = self.channel.send(message);
         let line = self.receive(limit, interrupt)?;
         serde_json::from_slice(&line).map_err(|error| self.invalid(&error))
     }

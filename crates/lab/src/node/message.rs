@@ -44,7 +44,7 @@ pub(crate) enum ToNode {
     /// Traffic of its network interfaces, with their speeds if requested. Answer: `NetworkCounters`.
     Network { speeds: bool },
     /// A request about a launch; its answers are listed there.
-    Of { launch: u32, question: NodeQuery },
+    Of { launch: u32, query: NodeQuery },
 }
 
 /// About a launch.

@@ -40,8 +40,8 @@ impl RemoteProcesses {
         &self.node
     }
 
-    fn ask<T: DeserializeOwned>(&self, question: NodeQuery) -> Result<T, NodeLost> {
-        self.node.ask(&ToNode::Of { launch: self.launch, question })
+    fn ask<T: DeserializeOwned>(&self, query: NodeQuery) -> Result<T, NodeLost> {
+        self.node.ask(&ToNode::Of { launch: self.launch, query })
     }
 
     pub(crate) fn sample(&mut self) -> TreeSample {
@@ -139,10 +139,10 @@ impl RemoteDatabase {
     }
 
     /// The answer of its commands, which can take long.
-    fn ask<T: DeserializeOwned>(&self, question: NodeQuery) -> Result<T, LaunchError> {
-        let question = ToNode::Of { launch: self.launch, question };
+    fn ask<T: DeserializeOwned>(&self, query: NodeQuery) -> Result<T, LaunchError> {
+        let message = ToNode::Of { launch: self.launch, query };
         let answer: Result<T, LaunchError> =
-            self.node.ask_within(&question, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
+            self.node.ask_within(&message, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
         answer
     }
 
@@ -160,9 +160,9 @@ impl RemoteDatabase {
 
     /// Starts it again after it has ended, under the same number.
     pub(crate) fn start_again(&self, cores: &[u32]) -> Result<Launched, LaunchError> {
-        let question = ToNode::StartAgain { launch: self.launch, cores: cores.to_vec() };
+        let message = ToNode::StartAgain { launch: self.launch, cores: cores.to_vec() };
         let launched: Result<Launched, LaunchError> =
-            self.node.ask_within(&question, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
+            self.node.ask_within(&message, COMMAND_LIMIT, Interrupt::never()).map_err(of_node)?;
         launched
     }
 

@@ -62,7 +62,7 @@ impl EngineProbe<'_> {
         let _ = fs::remove_dir_all(&folder);
         match outcome {
             Err(ProbeError::Interrupted) => Err(ProbeError::Interrupted),
-            Err(trouble) => Ok(Some(trouble.to_string())),
+            Err(error) => Ok(Some(error.to_string())),
             Ok(Err(problem)) => Ok(Some(problem)),
             Ok(Ok(run)) => Ok(failure(&run, request.case.expect.events)),
         }

@@ -58,20 +58,20 @@ impl ProbeConnection {
     ///
     /// # Errors
     /// [`ProbeError`], with the cause.
-    pub fn ask(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
-        self.ask_ahead(&[question]).map(|mut answers| answers.remove(0))
+    pub fn ask(&mut self, request: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
+        self.ask_ahead(&[request]).map(|mut answers| answers.remove(0))
     }
 
     /// Sends all requests at once, then reads an answer to each.
     ///
     /// # Errors
     /// [`ProbeError`], with the cause.
-    pub fn ask_ahead(&mut self, questions: &[ProbeRequest<'_>]) -> Result<Vec<Answer>, ProbeError> {
-        let bytes = self.bytes_of(questions);
+    pub fn ask_ahead(&mut self, requests: &[ProbeRequest<'_>]) -> Result<Vec<Answer>, ProbeError> {
+        let bytes = self.bytes_of(requests);
         self.send(&bytes)?;
-        let answers = questions
+        let answers = requests
             .iter()
-            .map(|question| self.answer(question))
+            .map(|request| self.answer(request))
             .collect::<Result<Vec<Answer>, ProbeError>>()?;
         self.reader.check_no_surplus()?;
         Ok(answers)
@@ -81,31 +81,31 @@ impl ProbeConnection {
     ///
     /// # Errors
     /// [`ProbeError`], with the cause.
-    pub fn ask_first_of(&mut self, questions: &[ProbeRequest<'_>]) -> Result<Answer, ProbeError> {
-        let Some(first) = questions.first() else {
+    pub fn ask_first_of(&mut self, requests: &[ProbeRequest<'_>]) -> Result<Answer, ProbeError> {
+        let Some(first) = requests.first() else {
             return Err(ProbeError::Closed("before a request was sent".into()));
         };
-        let bytes = self.bytes_of(questions);
+        let bytes = self.bytes_of(requests);
         self.send(&bytes)?;
         self.answer(first)
     }
 
     /// Several requests as one text.
-    fn bytes_of(&self, questions: &[ProbeRequest<'_>]) -> Vec<u8> {
-        questions.iter().flat_map(|question| question.bytes(self.address)).collect()
+    fn bytes_of(&self, requests: &[ProbeRequest<'_>]) -> Vec<u8> {
+        requests.iter().flat_map(|request| request.bytes(self.address)).collect()
     }
 
     /// Sends one request byte by byte, with `pause` between, and reads its answer.
     ///
     /// # Errors
     /// [`ProbeError`], with the cause.
-    pub fn ask_slowly(&mut self, question: ProbeRequest<'_>, pause: Duration) -> Result<Answer, ProbeError> {
-        for byte in question.bytes(self.address) {
+    pub fn ask_slowly(&mut self, request: ProbeRequest<'_>, pause: Duration) -> Result<Answer, ProbeError> {
+        for byte in request.bytes(self.address) {
             self.send(&[byte])?;
             // Each byte is a separate packet; the pause lets the server read it before the next arrives.
             std::thread::sleep(pause);
         }
-        self.read(question)
+        self.read(request)
     }
 
     /// Sends raw bytes.
@@ -121,25 +121,25 @@ impl ProbeConnection {
     ///
     /// # Errors
     /// [`ProbeError`], with the cause.
-    pub fn ask_loosely(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
-        let bytes = question.bytes(self.address);
+    pub fn ask_loosely(&mut self, request: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
+        let bytes = request.bytes(self.address);
         self.send(&bytes)?;
-        self.answer(&question)
+        self.answer(&request)
     }
 
-    /// Reads one answer, as to `question`.
+    /// Reads one answer, as to `request`.
     ///
     /// # Errors
     /// [`ProbeError`], with the cause.
-    fn read(&mut self, question: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
-        let answer = self.answer(&question)?;
+    fn read(&mut self, request: ProbeRequest<'_>) -> Result<Answer, ProbeError> {
+        let answer = self.answer(&request)?;
         self.reader.check_no_surplus()?;
         Ok(answer)
     }
 
     /// The next answer on the connection.
-    fn answer(&mut self, question: &ProbeRequest<'_>) -> Result<Answer, ProbeError> {
-        let answer = self.reader.answer(&mut self.stream, question, &self.deadline)?;
+    fn answer(&mut self, request: &ProbeRequest<'_>) -> Result<Answer, ProbeError> {
+        let answer = self.reader.answer(&mut self.stream, request, &self.deadline)?;
         Ok(Answer { took: self.sent_at.elapsed(), ..answer })
     }
 
@@ -177,10 +177,10 @@ impl ProbeConnection {
 /// [`ProbeError`], with the cause.
 pub fn ask(
     address: SocketAddr,
-    question: ProbeRequest<'_>,
+    request: ProbeRequest<'_>,
     deadline: ProbeDeadline,
 ) -> Result<Answer, ProbeError> {
-    ProbeConnection::open(address, deadline)?.ask(question)
+    ProbeConnection::open(address, deadline)?.ask(request)
 }
 
 /// Bytes read and not yet used.
@@ -197,11 +197,11 @@ enum ProbeFraming {
 }
 
 impl Reader {
-    /// Reads the answer to `question`; interim answers (1xx) are skipped.
+    /// Reads the answer to `request`; interim answers (1xx) are skipped.
     pub fn answer(
         &mut self,
         stream: &mut impl Read,
-        question: &ProbeRequest<'_>,
+        request: &ProbeRequest<'_>,
         deadline: &ProbeDeadline,
     ) -> Result<Answer, ProbeError> {
         let mut source = DeadlineStream { stream, deadline };
@@ -210,7 +210,7 @@ impl Reader {
             if (100..200).contains(&head.status) {
                 continue;
             }
-            let framing = head.framing(question.method)?;
+            let framing = head.framing(request.method)?;
             let keeps_alive = head.keeps_alive() && !matches!(framing, ProbeFraming::UntilClose);
             let body = match framing {
                 ProbeFraming::Length(length) => self.exactly(length, &mut source)?,

@@ -40,7 +40,7 @@ struct ResponseReader {
 /// [`ProbeError`], with the cause.
 pub fn ask(
     address: SocketAddr,
-    questions: &[ProbeRequest<'_>],
+    requests: &[ProbeRequest<'_>],
     deadline: ProbeDeadline,
 ) -> Result<Vec<Answer>, ProbeError> {
     deadline.check()?;
@@ -48,8 +48,8 @@ pub fn ask(
         TcpStream::connect_timeout(&address, SLICE.max(deadline.left())).map_err(ProbeError::Connect)?;
     stream.set_read_timeout(Some(SLICE)).map_err(ProbeError::Io)?;
     stream.set_nodelay(true).map_err(ProbeError::Io)?;
-    stream.write_all(&requests(address, questions)).map_err(ProbeError::Io)?;
-    let mut responses = ResponseReader::to(questions);
+    stream.write_all(&request_bytes(address, requests)).map_err(ProbeError::Io)?;
+    let mut responses = ResponseReader::to(requests);
     let mut frames = FrameReader::default();
     let mut chunk = [0; 4096];
     while !responses.are_complete() {
@@ -69,17 +69,17 @@ pub fn ask(
 }
 
 /// Preface and requests, on the streams 1, 3, 5 and so on.
-fn requests(address: SocketAddr, questions: &[ProbeRequest<'_>]) -> Vec<u8> {
+fn request_bytes(address: SocketAddr, requests: &[ProbeRequest<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_client_preface(&mut bytes);
     let mut encoder = HpackEncoder::default();
-    for (question, stream) in questions.iter().zip((1..).step_by(2)) {
+    for (request, stream) in requests.iter().zip((1..).step_by(2)) {
         let mut block = Vec::new();
         for (name, value) in [
-            (":method", question.method),
+            (":method", request.method),
             (":scheme", "http"),
             (":authority", &address.to_string()),
-            (":path", question.path),
+            (":path", request.path),
         ] {
             encoder.field(name.as_bytes(), value.as_bytes(), Indexing::Insert, &mut block);
         }
@@ -93,9 +93,9 @@ fn not_http(error: &Http2Error) -> ProbeError {
 }
 
 impl ResponseReader {
-    fn to(questions: &[ProbeRequest<'_>]) -> Self {
-        let pending = |question: &ProbeRequest<'_>| PendingResponse {
-            progress: ResponseProgress::new(Method::from_name(question.method)),
+    fn to(requests: &[ProbeRequest<'_>]) -> Self {
+        let pending = |request: &ProbeRequest<'_>| PendingResponse {
+            progress: ResponseProgress::new(Method::from_name(request.method)),
             answer: Answer {
                 status: 0,
                 headers: Vec::new(),
@@ -111,7 +111,7 @@ impl ResponseReader {
             scratch: HpackScratch::default(),
             peer: PeerSettings::default(),
             window: ReceiveWindow::new(OUR_WINDOW),
-            pending: questions.iter().map(pending).collect(),
+            pending: requests.iter().map(pending).collect(),
             replies: Vec::new(),
         }
     }
@@ -135,8 +135,8 @@ impl ResponseReader {
             if event == FrameEvent::NeedMore {
                 return Ok(());
             }
-            self.handle(event).map_err(|trouble| match trouble {
-                Http2ProbeError::Trouble(trouble) => trouble,
+            self.handle(event).map_err(|error| match error {
+                Http2ProbeError::Probe(error) => error,
                 Http2ProbeError::Http2(error) => not_http(&error),
             })?;
         }
@@ -202,13 +202,13 @@ impl ResponseReader {
 
 /// Why a connection cannot continue.
 enum Http2ProbeError {
-    Trouble(ProbeError),
+    Probe(ProbeError),
     Http2(Http2Error),
 }
 
 impl From<ProbeError> for Http2ProbeError {
-    fn from(trouble: ProbeError) -> Self {
-        Self::Trouble(trouble)
+    fn from(error: ProbeError) -> Self {
+        Self::Probe(error)
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
     use std::time::Duration;
 
     /// Queries a server that sends these bytes in reply to any request.
-    fn requested(bytes: Vec<u8>, questions: usize) -> Result<Vec<Answer>, String> {
+    fn requested(bytes: Vec<u8>, requests: usize) -> Result<Vec<Answer>, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::scope(|scope| {
@@ -239,9 +239,9 @@ mod tests {
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 while stream.read(&mut request).is_ok_and(|count| count > 0) {}
             });
-            let questions = vec![ProbeRequest::new("GET", "/hello"); questions];
+            let requests = vec![ProbeRequest::new("GET", "/hello"); requests];
             let deadline = ProbeDeadline::after(Duration::from_secs(20), Interrupt::never());
-            ask(address, &questions, deadline).map_err(|trouble| trouble.to_string())
+            ask(address, &requests, deadline).map_err(|error| error.to_string())
         })
     }
 

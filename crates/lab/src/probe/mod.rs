@@ -116,7 +116,7 @@ pub struct ProbeRequest<'a> {
     /// The body.
     pub body: Option<&'a RequestBody>,
     /// The version, and the connection option.
-    pub manner: RequestMode,
+    pub mode: RequestMode,
 }
 
 /// The version of a request, and its connection option.
@@ -135,7 +135,7 @@ pub enum RequestMode {
 impl<'a> ProbeRequest<'a> {
     /// An ordinary request.
     pub fn new(method: &'a str, path: &'a str) -> Self {
-        Self { method, path, body: None, manner: RequestMode::Http11 }
+        Self { method, path, body: None, mode: RequestMode::Http11 }
     }
 
     /// The same request with a body.
@@ -143,13 +143,13 @@ impl<'a> ProbeRequest<'a> {
         Self { body, ..self }
     }
 
-    /// The same request in another manner.
-    pub fn in_manner(self, manner: RequestMode) -> Self {
-        Self { manner, ..self }
+    /// The same request in another mode.
+    pub fn in_mode(self, mode: RequestMode) -> Self {
+        Self { mode, ..self }
     }
 
     fn bytes(&self, host: SocketAddr) -> Vec<u8> {
-        let (version, connection) = match self.manner {
+        let (version, connection) = match self.mode {
             RequestMode::Http11 => ("1.1", ""),
             RequestMode::Http11Close => ("1.1", "Connection: close\r\n"),
             RequestMode::Http10 => ("1.0", ""),

@@ -23,7 +23,7 @@ impl Provisioner {
     /// [`LabError::NotSetUp`], [`LabError::Command`] with the end of the log, [`LabError::Interrupted`]; each leaves
     /// the previous build in use, if there is one.
     pub fn build(&self, server: &Manifest, again: bool) -> Result<StepOutcome, LabError> {
-        let missing = self.toolbox.missing(&server.needs);
+        let missing = self.tools.missing(&server.needs);
         if !missing.is_empty() {
             return Err(not_set_up(server, format!("missing: {}", missing.join(", "))));
         }

@@ -31,7 +31,7 @@ impl Provisioner {
         add_folder(&mut inputs, &server.folder, &server.folder)?;
         for need in &server.needs {
             inputs.add(need.as_bytes());
-            inputs.add(self.toolbox.version(need)?.as_bytes());
+            inputs.add(self.tools.version(need)?.as_bytes());
         }
         let setup_command = server.setup.as_ref().map_or("", |setup| &setup.command);
         let with = |command: &str| {

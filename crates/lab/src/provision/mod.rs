@@ -105,7 +105,7 @@ pub struct Provisioner {
     shepherd: Vec<String>,
     interrupt: Interrupt,
     user: Option<User>,
-    toolbox: ToolVersions,
+    tools: ToolVersions,
     listen: IpAddr,
     notice: Box<dyn Fn(&str) + Send + Sync>,
     noticed: Mutex<BTreeSet<String>>,
@@ -128,7 +128,7 @@ impl Provisioner {
             shepherd,
             interrupt,
             user: None,
-            toolbox: ToolVersions::default(),
+            tools: ToolVersions::default(),
             listen: IpAddr::from([127, 0, 0, 1]),
             notice: Box::new(|_| {}),
             noticed: Mutex::default(),
@@ -177,7 +177,7 @@ impl Provisioner {
     /// user owns, except for the provisioner's files in them.
     #[must_use]
     pub fn with_user(self, user: Option<User>) -> Self {
-        Self { toolbox: ToolVersions::for_user(user.clone()), user, ..self }
+        Self { tools: ToolVersions::for_user(user.clone()), user, ..self }
     }
 
     /// Makes the home of the user of servers.
@@ -217,7 +217,7 @@ impl Provisioner {
     /// # Errors
     /// [`LabError::File`] when its folder cannot be read.
     pub fn state(&self, server: &Manifest) -> Result<ServerState, LabError> {
-        let missing = self.toolbox.missing(&server.needs);
+        let missing = self.tools.missing(&server.needs);
         if !missing.is_empty() {
             return Ok(ServerState::Lacking(missing));
         }
@@ -239,7 +239,7 @@ impl Provisioner {
     /// server whose tools do not answer in this time is an error.
     pub fn ask_tools(&self, servers: &[Arc<Manifest>], limit: Duration) {
         let needs = servers.iter().flat_map(|server| &server.needs).map(String::as_str).collect();
-        self.toolbox.ask_all(&needs, limit);
+        self.tools.ask_all(&needs, limit);
     }
 
     /// Records that a launch of `server` has answered, and returns whether it was the first since its last set-up or

@@ -44,8 +44,8 @@ fn sum_of_sizes(uris: &str) -> u64 {
 /// The packages that `server` lacks, by its manifest. If every need is met by a package, or one is missing, those that
 /// are not installed: their contents may not be among the needs. If a need is met in another way, none: a user with a
 /// separate toolchain does not want a second one.
-pub(super) fn short_of(server: &Manifest, toolbox: &ToolVersions) -> Vec<String> {
-    let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| toolbox.find(need)).collect();
+pub(super) fn short_of(server: &Manifest, tools: &ToolVersions) -> Vec<String> {
+    let found: Vec<Option<PathBuf>> = server.needs.iter().map(|need| tools.find(need)).collect();
     let absent = absent_packages(&server.packages);
     if found.iter().any(Option::is_none) {
         // Without dpkg none is known to be absent, and apt-get's absence is the error to report.

@@ -69,17 +69,17 @@ impl Provisioner {
             closed: BTreeMap::new(),
         };
         for server in servers {
-            let short_of = packages::short_of(server, &self.toolbox);
+            let short_of = packages::short_of(server, &self.tools);
             if !short_of.is_empty() {
                 plan.packages.extend(short_of.iter().cloned());
                 plan.short_of.insert(server.id.clone(), short_of);
             }
-            let closed = server.needs.iter().filter_map(|need| self.toolbox.closed(need));
+            let closed = server.needs.iter().filter_map(|need| self.tools.closed(need));
             let closed: Vec<String> = closed.map(|tool| tool.to_string()).collect();
             if !closed.is_empty() {
                 plan.closed.insert(server.id.clone(), closed);
             }
-            let lacks = || !self.toolbox.missing(&server.needs).is_empty();
+            let lacks = || !self.tools.missing(&server.needs).is_empty();
             let current = || match self.fingerprints(server) {
                 Ok(wanted) => Ok(self.stamp(server, "setup") == Some(wanted.setup)),
                 // A broken tool must not prevent the set-up of other servers: its own server's set-up will report it.
@@ -115,7 +115,7 @@ impl Provisioner {
     /// As [`Provisioner::install_packages`].
     pub fn install_some(&self, packages: &[String]) -> Result<StepOutcome, LabError> {
         let installed = self.install(packages).map(StepOutcome::Now);
-        self.toolbox.forget();
+        self.tools.forget();
         installed
     }
 
@@ -148,7 +148,7 @@ impl Provisioner {
     /// [`LabError::NotSetUp`] when a program is still missing, [`LabError::Command`] when the command fails,
     /// [`LabError::Interrupted`].
     pub fn set_up(&self, server: &Manifest, again: bool) -> Result<StepOutcome, LabError> {
-        let missing = self.toolbox.missing(&server.needs);
+        let missing = self.tools.missing(&server.needs);
         if !missing.is_empty() {
             let missing = format!(
                 "these programs are missing or not accessible: {}. No package in the server's manifest provides them. Install \

@@ -405,18 +405,18 @@ mod tests {
 
     #[test]
     fn tools_that_hang_share_one_time_limit() {
-        let toolbox = ToolVersions::default();
+        let tools = ToolVersions::default();
         let needs = BTreeSet::from(["sh", "cat"]);
-        toolbox.ask_all(&needs, Duration::ZERO);
+        tools.ask_all(&needs, Duration::ZERO);
         for need in needs {
-            let error = toolbox.version(need).unwrap_err().to_string();
+            let error = tools.version(need).unwrap_err().to_string();
             assert!(
                 error.ends_with("the time limit was reached before the command could run"),
                 "it is not asked again: {error}"
             );
         }
-        toolbox.forget();
-        assert!(toolbox.version("cat").unwrap().starts_with("cat "));
+        tools.forget();
+        assert!(tools.version("cat").unwrap().starts_with("cat "));
     }
 
     #[test]

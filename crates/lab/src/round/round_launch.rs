@@ -177,8 +177,8 @@ impl RunningRound<'_> {
             IdleWait::Idle => 0.0,
             IdleWait::Busy { cores } => cores,
         };
-        if let Err(spoiled) = self.warm_up(launch, &mut deployment, folder) {
-            let LaunchError::Fault { fault, .. } = spoiled else { return Err(LabError::Interrupted) };
+        if let Err(error) = self.warm_up(launch, &mut deployment, folder) {
+            let LaunchError::Fault { fault, .. } = error else { return Err(LabError::Interrupted) };
             return self.spoiled(launch, &fault, &deployment.log_tail());
         }
         wait_until_idle(&mut deployment, usual, MAX_IDLE_WAIT, interrupt)?;

@@ -33,7 +33,7 @@ impl RunningRound<'_> {
         let mut roles = Vec::new();
         match self.start_roles(round_launch, first, folder, &mut roles) {
             Ok((running_balancer, database)) => Ok(Deployment::new(roles, running_balancer, database)),
-            Err(spoiled) => Err(stopped(roles, spoiled)),
+            Err(error) => Err(stopped(roles, error)),
         }
     }
 
@@ -209,8 +209,8 @@ fn access(database: Option<&RunningDatabase>, cell: &Cell, instances: u32) -> Op
 }
 
 /// Stops the started processes after an error.
-fn stopped(roles: Vec<RoleProcesses>, spoiled: LaunchError) -> LaunchError {
+fn stopped(roles: Vec<RoleProcesses>, error: LaunchError) -> LaunchError {
     // The first error is the one to report.
     let _ = Deployment::new(roles, None, None).stop();
-    spoiled
+    error
 }

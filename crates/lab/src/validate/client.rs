@@ -63,15 +63,15 @@ impl CheckClient<'_> {
     }
 
     /// Sends a request on a new connection.
-    pub fn ask(&self, question: ProbeRequest<'_>) -> ProbeResult<Answer> {
-        split_interrupt(probe::ask(self.address, question, self.deadline()))
+    pub fn ask(&self, request: ProbeRequest<'_>) -> ProbeResult<Answer> {
+        split_interrupt(probe::ask(self.address, request, self.deadline()))
     }
 
-    /// The difference in the answer to a case in some manner; `None` if it is right.
-    pub fn wrong(&self, case: &WorkloadCase, manner: RequestMode) -> Result<Option<String>, ProbeError> {
-        Ok(match self.ask(question(case).in_manner(manner))? {
+    /// The difference in the answer to a case in some mode; `None` if it is right.
+    pub fn wrong(&self, case: &WorkloadCase, mode: RequestMode) -> Result<Option<String>, ProbeError> {
+        Ok(match self.ask(request_for(case).in_mode(mode))? {
             Ok(answer) => difference(&case.expect, &answer),
-            Err(trouble) => Some(trouble.to_string()),
+            Err(error) => Some(error.to_string()),
         })
     }
 
@@ -87,7 +87,7 @@ impl CheckClient<'_> {
 }
 
 /// The ordinary request of a case.
-pub(crate) fn question(case: &WorkloadCase) -> ProbeRequest<'_> {
+pub(crate) fn request_for(case: &WorkloadCase) -> ProbeRequest<'_> {
     ProbeRequest::new(&case.method, &case.path).with_body(case.body.as_ref())
 }
 

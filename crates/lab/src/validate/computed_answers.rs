@@ -24,7 +24,7 @@ pub(super) fn checks(
         let (path, expect) = (computed.path_of(x), computed.expect_of(x));
         let wrong = match client.ask(ProbeRequest::new("GET", &path))? {
             Ok(answer) => difference(&expect, &answer),
-            Err(trouble) => Some(trouble.to_string()),
+            Err(error) => Some(error.to_string()),
         };
         checks.push(same(format!("GET {path}: computed value"), wrong));
     }

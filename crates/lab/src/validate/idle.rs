@@ -3,7 +3,7 @@
 //! Each of these is valid; the errors are to keep it and then not answer, or to send unsolicited bytes. The wait is
 //! bounded: a server may keep a connection for minutes, and then the check reports only that.
 
-use super::client::{CheckClient, check, question, same, split_interrupt};
+use super::client::{CheckClient, check, request_for, same, split_interrupt};
 use super::difference;
 use crate::probe::{Answer, CloseResult, ProbeError};
 use paceline_catalogue::WorkloadCase;
@@ -32,7 +32,7 @@ pub(super) fn wait(
     let name = "idle connection";
     Ok(match split_interrupt(seen(client, case, limit))? {
         Ok((outcome, summary)) => Idle { check: check(name, outcome, &summary), summary },
-        Err(trouble) => Idle { check: same(name, Some(trouble.to_string())), summary: "broke".into() },
+        Err(error) => Idle { check: same(name, Some(error.to_string())), summary: "broke".into() },
     })
 }
 
@@ -42,7 +42,7 @@ fn seen(
     limit: Duration,
 ) -> Result<(CheckOutcome, String), ProbeError> {
     let mut connection = client.open()?;
-    let first = connection.ask(question(case))?;
+    let first = connection.ask(request_for(case))?;
     if !first.keeps_alive {
         let rest = connection.wait_closed(Instant::now() + LAST_LIMIT)?;
         return Ok(after_the_last(&rest));
@@ -52,9 +52,9 @@ fn seen(
         return Ok(after_silence(&rest));
     }
     connection.set_deadline(client.deadline());
-    let again: Result<Answer, ProbeError> = connection.ask(question(case));
+    let again: Result<Answer, ProbeError> = connection.ask(request_for(case));
     let wrong = split_interrupt(again)?
-        .map_or_else(|trouble| Some(trouble.to_string()), |answer| difference(&case.expect, &answer));
+        .map_or_else(|error| Some(error.to_string()), |answer| difference(&case.expect, &answer));
     let kept = format!("kept open for {}", duration_text(limit));
     Ok(match wrong {
         None => (CheckOutcome::Pass, kept),

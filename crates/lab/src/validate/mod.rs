@@ -18,7 +18,7 @@ pub use examine::{ExamineOptions, ExamineResult, Rules, examine};
 use crate::case_request::CaseRequest;
 
 use crate::probe::{ProbeError, ProbeRequest};
-pub(crate) use client::{CheckClient, question, same};
+pub(crate) use client::{CheckClient, request_for, same};
 use paceline_catalogue::{RefusedStatus, Trait, Workload, WorkloadCase};
 use paceline_record::{Check, CheckOutcome, Validation, WorkloadProtocol};
 use std::collections::BTreeMap;
@@ -119,12 +119,12 @@ fn answer(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<(Check, Optio
         let body = wrong.is_none().then(Vec::new);
         return Ok((same(case.title(), wrong), body));
     }
-    Ok(match client.ask(question(case))? {
+    Ok(match client.ask(request_for(case))? {
         Ok(answer) => match difference(&case.expect, &answer) {
             None => (same(case.title(), None), Some(answer.body)),
             wrong => (same(case.title(), wrong), None),
         },
-        Err(trouble) => (same(case.title(), Some(trouble.to_string())), None),
+        Err(error) => (same(case.title(), Some(error.to_string())), None),
     })
 }
 
@@ -132,7 +132,7 @@ fn refusal(client: &CheckClient<'_>, path: &str, status: RefusedStatus) -> Resul
     let wrong = match client.ask(ProbeRequest::new("GET", path))? {
         Ok(answer) if status.admits(answer.status) => None,
         Ok(answer) => Some(format!("status {} instead of {status}", answer.status)),
-        Err(trouble) => Some(trouble.to_string()),
+        Err(error) => Some(error.to_string()),
     };
     Ok(same(format!("GET {path} refused"), wrong))
 }

@@ -2,7 +2,7 @@
 //!
 //! After each the server must still answer: a crash is a failure, whatever the response.
 
-use super::client::{CheckClient, check, question, same, split_interrupt};
+use super::client::{CheckClient, check, request_for, same, split_interrupt};
 use super::{difference, refusal};
 use crate::probe::{ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{RefusedStatus, WorkloadCase};
@@ -38,28 +38,24 @@ pub(super) fn checks(
 
 /// The first request must be answered right; the second is covered by the trait `pipelining`.
 fn two_in_one_packet(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Check, ProbeError> {
-    let two = [question(case); 2];
+    let two = [request_for(case); 2];
     let first = || client.open()?.ask_first_of(&two);
     let wrong = match split_interrupt(first())? {
         Ok(answer) => difference(&case.expect, &answer).map(|wrong| format!("the first response: {wrong}")),
-        Err(trouble) => Some(format!("the first response: {trouble}")),
+        Err(error) => Some(format!("the first response: {error}")),
     };
     Ok(same("two requests in one packet", wrong))
 }
 
 /// HTTP/1.0 has no chunks, and closes after the answer unless keep-alive was requested: RFC 9112, sections 6.1 and 9.3.
-fn old_client(
-    client: &CheckClient<'_>,
-    case: &WorkloadCase,
-    manner: RequestMode,
-) -> Result<Check, ProbeError> {
-    let (name, must_close) = match manner {
+fn old_client(client: &CheckClient<'_>, case: &WorkloadCase, mode: RequestMode) -> Result<Check, ProbeError> {
+    let (name, must_close) = match mode {
         RequestMode::Http10KeepAlive => ("HTTP/1.0 with keep-alive requested", false),
         _ => ("HTTP/1.0 without keep-alive", true),
     };
     let talk = || {
         let mut connection = client.open()?;
-        let answer = connection.ask(question(case).in_manner(manner))?;
+        let answer = connection.ask(request_for(case).in_mode(mode))?;
         if !must_close {
             return Ok((answer, true));
         }
@@ -68,7 +64,7 @@ fn old_client(
     };
     let (answer, ended_well) = match split_interrupt(talk())? {
         Ok(talked) => talked,
-        Err(trouble) => return Ok(same(name, Some(trouble.to_string()))),
+        Err(error) => return Ok(same(name, Some(error.to_string()))),
     };
     if let Some(wrong) = difference(&case.expect, &answer) {
         return Ok(same(name, Some(wrong)));
@@ -93,8 +89,8 @@ fn head_has_no_body(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Che
     let name = format!("HEAD {} without a body", case.path);
     let talk = || {
         let mut connection = client.open()?;
-        let question = ProbeRequest::new("HEAD", &case.path).in_manner(RequestMode::Http11Close);
-        let status = connection.ask_loosely(question)?.status;
+        let request = ProbeRequest::new("HEAD", &case.path).in_mode(RequestMode::Http11Close);
+        let status = connection.ask_loosely(request)?.status;
         Ok((status, connection.wait_closed(Instant::now() + CLOSE_LIMIT)?.bytes.len()))
     };
     Ok(match split_interrupt(talk())? {
@@ -110,7 +106,7 @@ fn head_has_no_body(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Che
                 ),
             )
         }
-        Err(trouble) => same(name, Some(trouble.to_string())),
+        Err(error) => same(name, Some(error.to_string())),
     })
 }
 
@@ -128,7 +124,7 @@ fn unknown_method(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Check
             CheckOutcome::Warn,
             "the server closed the connection without a response; expected status 4xx or 501",
         ),
-        Err(trouble) => same(name, Some(format!("{trouble}; expected status 4xx or 501"))),
+        Err(error) => same(name, Some(format!("{error}; expected status 4xx or 501"))),
     })
 }
 
@@ -143,7 +139,7 @@ fn noise(client: &CheckClient<'_>) -> Result<Check, ProbeError> {
         Ok(rest) => rest,
         // Closed by the server in the meantime.
         Err(ProbeError::Io(_)) => return Ok(same(name, None)),
-        Err(trouble) => return Ok(same(name, Some(trouble.to_string()))),
+        Err(error) => return Ok(same(name, Some(error.to_string()))),
     };
     let said = String::from_utf8_lossy(&rest.bytes).into_owned();
     let status = said.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)?.parse::<u16>().ok());

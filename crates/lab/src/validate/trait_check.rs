@@ -3,7 +3,7 @@
 //! A disagreement says which line of the manifest to change. The caller decides its severity: a warning before a load,
 //! a failure in `lab check`.
 
-use super::client::{CheckClient, CheckedServer, check, question, split_interrupt};
+use super::client::{CheckClient, CheckedServer, check, request_for, split_interrupt};
 use super::difference::difference;
 use crate::case_request::CaseRequest;
 use crate::probe::{self, ProbeError, ProbeRequest, RequestMode};
@@ -137,44 +137,42 @@ fn try_out(
     traits: &Traits,
     one: Trait,
 ) -> Result<Option<TraitCheck>, ProbeError> {
-    let ordinary = question(attempt.case);
+    let ordinary = request_for(attempt.case);
     let seen = match one {
         Trait::KeepAlive => twice(client, ordinary, attempt.case),
-        Trait::Http10KeepAlive => {
-            twice(client, ordinary.in_manner(RequestMode::Http10KeepAlive), attempt.case)
-        }
+        Trait::Http10KeepAlive => twice(client, ordinary.in_mode(RequestMode::Http10KeepAlive), attempt.case),
         Trait::Pipelining => ahead(client, attempt),
         Trait::ByteWise => byte_wise(client, ordinary, attempt.case),
         Trait::Head => head(client, attempt.case),
         Trait::Http2 => http2(client, attempt, traits.address(client.address, Some("2"), false)),
         Trait::Tls | Trait::Http3 => return Ok(None),
     };
-    Ok(Some(split_interrupt(seen)?.unwrap_or_else(|trouble| TraitCheck::Lacks(trouble.to_string()))))
+    Ok(Some(split_interrupt(seen)?.unwrap_or_else(|error| TraitCheck::Lacks(error.to_string()))))
 }
 
 /// Tests whether one connection answers twice.
 fn twice(
     client: &CheckClient<'_>,
-    question: ProbeRequest<'_>,
+    request: ProbeRequest<'_>,
     case: &WorkloadCase,
 ) -> Result<TraitCheck, ProbeError> {
     let mut connection = client.open()?;
-    let first = connection.ask(question)?;
+    let first = connection.ask(request)?;
     if let Some(wrong) = difference(&case.expect, &first) {
         return Ok(TraitCheck::Lacks(wrong));
     }
     if !first.keeps_alive {
         return Ok(TraitCheck::Lacks("the server closes the connection after the response".into()));
     }
-    Ok(right(difference(&case.expect, &connection.ask(question)?)))
+    Ok(right(difference(&case.expect, &connection.ask(request)?)))
 }
 
 /// Tests whether pipelined requests, of two kinds in turn, are answered in their order.
 fn ahead(client: &CheckClient<'_>, attempt: &TraitTest<'_>) -> Result<TraitCheck, ProbeError> {
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
-    let questions: Vec<ProbeRequest<'_>> = turns.iter().map(|case| question(case)).collect();
-    let answers = client.open()?.ask_ahead(&questions)?;
+    let requests: Vec<ProbeRequest<'_>> = turns.iter().map(|case| request_for(case)).collect();
+    let answers = client.open()?.ask_ahead(&requests)?;
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
         Some(format!("response {} of {}: {wrong}", place + 1, attempt.depth))
@@ -191,8 +189,8 @@ fn http2(
 ) -> Result<TraitCheck, ProbeError> {
     let turns: Vec<&WorkloadCase> =
         [attempt.case, attempt.other].into_iter().cycle().take(attempt.depth).collect();
-    let questions: Vec<ProbeRequest<'_>> = turns.iter().map(|case| question(case)).collect();
-    let answers = probe::http2::ask(address, &questions, client.deadline())?;
+    let requests: Vec<ProbeRequest<'_>> = turns.iter().map(|case| request_for(case)).collect();
+    let answers = probe::http2::ask(address, &requests, client.deadline())?;
     let wrong = turns.iter().zip(&answers).enumerate().find_map(|(place, (case, answer))| {
         let wrong = difference(&case.expect, answer)?;
         Some(format!("stream {} of {}: {wrong}", place + 1, attempt.depth))
@@ -202,19 +200,19 @@ fn http2(
 
 fn byte_wise(
     client: &CheckClient<'_>,
-    question: ProbeRequest<'_>,
+    request: ProbeRequest<'_>,
     case: &WorkloadCase,
 ) -> Result<TraitCheck, ProbeError> {
-    let answer = client.open()?.ask_slowly(question, BYTE_PAUSE)?;
+    let answer = client.open()?.ask_slowly(request, BYTE_PAUSE)?;
     Ok(right(difference(&case.expect, &answer)))
 }
 
 /// HEAD must have the same status as GET, and no `Content-Length` other than that of the body for GET: RFC 9110,
 /// section 9.3.2. That there is no body is a separate check, not a trait.
 fn head(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<TraitCheck, ProbeError> {
-    let body = client.open()?.ask(question(case))?.body;
-    let question = ProbeRequest::new("HEAD", &case.path).in_manner(RequestMode::Http11Close);
-    let answer = client.open()?.ask_loosely(question)?;
+    let body = client.open()?.ask(request_for(case))?.body;
+    let request = ProbeRequest::new("HEAD", &case.path).in_mode(RequestMode::Http11Close);
+    let answer = client.open()?.ask_loosely(request)?;
     if answer.status != case.expect.status {
         return Ok(TraitCheck::Lacks(format!("status {} instead of {}", answer.status, case.expect.status)));
     }

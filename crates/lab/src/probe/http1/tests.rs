@@ -25,8 +25,8 @@ fn read_in(text: &str, step: u64, method: &str) -> Result<Answer, ProbeError> {
 }
 
 fn body_of(text: &str) -> Result<(u16, String, bool), String> {
-    let whole = read_in(text, 1 << 20, "GET").map_err(|trouble| trouble.to_string());
-    let byte_by_byte = read_in(text, 1, "GET").map_err(|trouble| trouble.to_string());
+    let whole = read_in(text, 1 << 20, "GET").map_err(|error| error.to_string());
+    let byte_by_byte = read_in(text, 1, "GET").map_err(|error| error.to_string());
     if !text.contains("surplus") {
         assert_eq!(whole, byte_by_byte, "the size of the pieces makes a difference");
     }

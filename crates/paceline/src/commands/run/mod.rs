@@ -103,12 +103,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
     let mut sinks = sinks(outputs, series)?;
     let view = live_views(&arguments, &mut sinks)?;
-    let watching = RunObservers { events, sinks, on_phase: None };
+    let observers = RunObservers { events, sinks, on_phase: None };
     let stop = process::listen()?;
     let script = script.map(|source| RunScript::begin(&source, &mut prepared, stop)).transpose()?;
     let proxy = prepared.settings.job.proxy.clone();
     let in_words = |error| lua::explain(script.as_ref(), explain_through(error, proxy.as_ref()));
-    let (mut run, unwritten) = prepared.carry_out(argv(&arguments), watching, stop).map_err(in_words)?;
+    let (mut run, unwritten) = prepared.carry_out(argv(&arguments), observers, stop).map_err(in_words)?;
     if let Some(job) = profiled.filter(|_| !run.stopped) {
         profile::add_profile(&mut run, job, &arguments.target.pid, stop);
     }

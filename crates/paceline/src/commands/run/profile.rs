@@ -78,8 +78,8 @@ fn observed(job: Job, pids: &[u32], stop: &'static StopFlag) -> anyhow::Result<O
             }
         }
     };
-    let watching = RunObservers { on_phase: Some(Box::new(on_phase)), ..RunObservers::default() };
-    let (run, _) = prepared.carry_out(Vec::new(), watching, stop).map_err(explain)?;
+    let observers = RunObservers { on_phase: Some(Box::new(on_phase)), ..RunObservers::default() };
+    let (run, _) = prepared.carry_out(Vec::new(), observers, stop).map_err(explain)?;
     let samplers = samplers.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(samplers) = samplers else {
         return Err(Complaint::environment("the profiled window did not begin").into());

@@ -34,33 +34,33 @@ impl SelftestVerdict {
 }
 
 /// Judges the figures.
-pub(super) fn judge(instrument: &SelftestResults) -> SelftestVerdict {
+pub(super) fn judge(results: &SelftestResults) -> SelftestVerdict {
     let mut verdict = SelftestVerdict::default();
-    let worst_share = instrument.run_delay_share.max(instrument.steal_share);
+    let worst_share = results.run_delay_share.max(results.steal_share);
     verdict.is_unfit = worst_share > MAX_DISTURBANCE;
-    let disturbed = worst_share > MAX_NOISE || instrument.cores.is_none();
-    let excesses = instrument.truths.iter().filter_map(|truth| judge_truth(truth, disturbed, &mut verdict));
+    let disturbed = worst_share > MAX_NOISE || results.cores.is_none();
+    let excesses = results.truths.iter().filter_map(|truth| judge_truth(truth, disturbed, &mut verdict));
     if let Some(worst) = excesses.max() {
         let micros = worst / 1_000;
         verdict.notes.push(format!(
             "reported times are up to {micros} \u{b5}s above the true ones, because of other load on the machine"
         ));
     }
-    if instrument.cores.is_none() {
+    if results.cores.is_none() {
         verdict.notes.push(
             "server and generator shared the only core, so every measured time includes work of both"
                 .to_owned(),
         );
     }
-    if instrument.run_delay_share > MAX_NOISE {
-        let percent = instrument.run_delay_share * 100.0;
+    if results.run_delay_share > MAX_NOISE {
+        let percent = results.run_delay_share * 100.0;
         verdict.notes.push(format!("other processes kept the generator waiting {percent:.1}% of the time"));
     }
-    if instrument.steal_share > MAX_NOISE {
-        let percent = instrument.steal_share * 100.0;
+    if results.steal_share > MAX_NOISE {
+        let percent = results.steal_share * 100.0;
         verdict.notes.push(format!("the hypervisor took {percent:.1}% of a core's time"));
     }
-    for (pace, lag) in &instrument.lags {
+    for (pace, lag) in &results.lags {
         let p99 = lag.quantile(0.99).unwrap_or(0);
         if *pace != "sleep" && p99 > LAG_MOST_NS {
             verdict.notes.push(format!(
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::reference::Service;
 
-    fn instrument(real: u64, reported: u64, run_delay_share: f64) -> SelftestResults {
+    fn results(real: u64, reported: u64, run_delay_share: f64) -> SelftestResults {
         let points = vec![(0.99, real, reported)];
         SelftestResults {
             truths: vec![TruePercentiles { service: Service::Fixed, what: "service time", points }],
@@ -113,14 +113,11 @@ mod tests {
 
     #[test]
     fn accurate_inaccurate_and_noisy_results_are_distinguished() {
-        assert_eq!(judge(&instrument(1_000_000, 1_100_000, 0.0)), SelftestVerdict::default());
-        assert!(judge(&instrument(1_000_000, 900_000, 0.0)).is_fatal(), "faster than the truth");
-        assert!(
-            judge(&instrument(1_000_000, 900_000, 0.5)).is_fatal(),
-            "faster than the truth, noise or not"
-        );
-        assert!(judge(&instrument(1_000_000, 2_000_000, 0.0)).is_fatal(), "slower on a quiet machine");
-        let noisy = judge(&instrument(1_000_000, 2_000_000, 0.5));
+        assert_eq!(judge(&results(1_000_000, 1_100_000, 0.0)), SelftestVerdict::default());
+        assert!(judge(&results(1_000_000, 900_000, 0.0)).is_fatal(), "faster than the truth");
+        assert!(judge(&results(1_000_000, 900_000, 0.5)).is_fatal(), "faster than the truth, noise or not");
+        assert!(judge(&results(1_000_000, 2_000_000, 0.0)).is_fatal(), "slower on a quiet machine");
+        let noisy = judge(&results(1_000_000, 2_000_000, 0.5));
         assert!(
             !noisy.is_fatal() && noisy.is_unfit && noisy.notes.len() == 2,
             "slower on a noisy machine: {noisy:?}"

@@ -59,12 +59,12 @@ fn some_time(text: &str) -> Result<Duration, String> {
 /// Runs the self-test.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     crate::exit::check_printable()?;
-    let instrument = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;
-    let verdict = judge::judge(&instrument);
+    let results = experiment::carry_out(arguments.duration, &mut |line| crate::exit::say(line))?;
+    let verdict = judge::judge(&results);
     if !arguments.print.is_json() {
-        crate::exit::print(&print::text(&instrument, &verdict))?;
+        crate::exit::print(&print::text(&results, &verdict))?;
     }
-    arguments.print.print_document(&print::document(&instrument, &verdict))?;
+    arguments.print.print_document(&print::document(&results, &verdict))?;
     Ok(if verdict.is_fatal() { Status::Failed } else { Status::Done })
 }
 

@@ -9,19 +9,19 @@ use paceline_report::{Align, Grid, TimeUnit};
 use paceline_stats::{Histogram, whole};
 
 /// The results and the verdict.
-pub(super) fn text(instrument: &SelftestResults, verdict: &SelftestVerdict) -> String {
-    let times = Grid::text(&[ALIGNS.as_slice(), &[Align::Right]].concat(), &true_times(instrument), 2);
-    let lags = Grid::text(&ALIGNS, &lags(instrument), 2);
-    let facts = Grid::text(&[Align::Left, Align::Left], &facts(instrument), 2);
+pub(super) fn text(results: &SelftestResults, verdict: &SelftestVerdict) -> String {
+    let times = Grid::text(&[ALIGNS.as_slice(), &[Align::Right]].concat(), &true_times(results), 2);
+    let lags = Grid::text(&ALIGNS, &lags(results), 2);
+    let facts = Grid::text(&[Align::Left, Align::Left], &facts(results), 2);
     format!("\n{times}\n{lags}\n{facts}\n{}", conclusion(verdict))
 }
 
 /// The alignment of a name and of three figures.
 const ALIGNS: [Align; 4] = [Align::Left, Align::Right, Align::Right, Align::Right];
 
-fn true_times(instrument: &SelftestResults) -> Vec<[String; 5]> {
+fn true_times(results: &SelftestResults) -> Vec<[String; 5]> {
     let mut rows = vec![["reported against true times", "", "true", "reported", "excess"].map(str::to_owned)];
-    for truth in &instrument.truths {
+    for truth in &results.truths {
         rows.extend(truth.points.iter().enumerate().map(|(index, &(q, real, reported))| {
             let name = if index == 0 { truth.service.name() } else { "" };
             let excess = reported as f64 - real as f64;
@@ -32,20 +32,20 @@ fn true_times(instrument: &SelftestResults) -> Vec<[String; 5]> {
     rows
 }
 
-fn lags(instrument: &SelftestResults) -> Vec<[String; 4]> {
+fn lags(results: &SelftestResults) -> Vec<[String; 4]> {
     let row = |(pace, lag): &(&str, Histogram)| {
         let [p50, p99, max] = [0.5, 0.99, 1.0].map(|q| micros(lag.quantile(q).unwrap_or(0) as f64));
         [format!("pace {pace}"), p50, p99, max]
     };
     let heads = ["generator lag at 1,000/s", "p50", "p99", "max"].map(str::to_owned);
-    std::iter::once(heads).chain(instrument.lags.iter().map(row)).collect()
+    std::iter::once(heads).chain(results.lags.iter().map(row)).collect()
 }
 
-fn facts(instrument: &SelftestResults) -> Vec<[String; 2]> {
-    let (rate, cpu) = (whole(instrument.ceiling_per_s), micros(instrument.ceiling_cpu_ns));
-    let (delay, steal) = (instrument.run_delay_share * 100.0, instrument.steal_share * 100.0);
+fn facts(results: &SelftestResults) -> Vec<[String; 2]> {
+    let (rate, cpu) = (whole(results.ceiling_per_s), micros(results.ceiling_cpu_ns));
+    let (delay, steal) = (results.run_delay_share * 100.0, results.steal_share * 100.0);
     let fact = |name: &str, fact: String| [name.to_owned(), fact];
-    let wake_up = instrument.wake_up_ns.map(|ns| format!("adds {} to the median", micros(ns as f64)));
+    let wake_up = results.wake_up_ns.map(|ns| format!("adds {} to the median", micros(ns as f64)));
     let mut facts = vec![fact("maximum of one core", format!("{rate} requests/s, {cpu} of CPU each"))];
     facts.extend(wake_up.map(|adds| fact("waking a sleeping server", adds)));
     facts.push(fact("interference", format!("{delay:.2}% waiting for a CPU, {steal:.2}% steal")));
@@ -53,8 +53,8 @@ fn facts(instrument: &SelftestResults) -> Vec<[String; 2]> {
 }
 
 /// The same for programs.
-pub(super) fn document(instrument: &SelftestResults, verdict: &SelftestVerdict) -> SelftestDocument {
-    let times = instrument.truths.iter().flat_map(|truth| {
+pub(super) fn document(results: &SelftestResults, verdict: &SelftestVerdict) -> SelftestDocument {
+    let times = results.truths.iter().flat_map(|truth| {
         truth.points.iter().map(|&(quantile, true_ns, reported_ns)| TrueTime {
             service: truth.service.name(),
             quantile,
@@ -62,7 +62,7 @@ pub(super) fn document(instrument: &SelftestResults, verdict: &SelftestVerdict) 
             reported_ns,
         })
     });
-    let lags = instrument.lags.iter().map(|(pace, lag)| {
+    let lags = results.lags.iter().map(|(pace, lag)| {
         let [p50, p99, max] = [0.5, 0.99, 1.0].map(|q| lag.quantile(q));
         PaceLag { pace, p50, p99, max }
     });
@@ -73,11 +73,11 @@ pub(super) fn document(instrument: &SelftestResults, verdict: &SelftestVerdict) 
         notes: verdict.notes.clone(),
         times: times.collect(),
         generator_lag_ns: lags.collect(),
-        max_rate_per_s: instrument.ceiling_per_s,
-        cpu_ns_per_request: instrument.ceiling_cpu_ns,
-        wake_up_ns: instrument.wake_up_ns,
-        run_delay_share: instrument.run_delay_share,
-        steal_share: instrument.steal_share,
+        max_rate_per_s: results.ceiling_per_s,
+        cpu_ns_per_request: results.ceiling_cpu_ns,
+        wake_up_ns: results.wake_up_ns,
+        run_delay_share: results.run_delay_share,
+        steal_share: results.steal_share,
     }
 }
 
