@@ -30,12 +30,12 @@ const OTHER_FILES: u64 = 200;
 const MAX_PARTS: u32 = 64;
 
 impl Plan {
-    /// The plan as it is carried out in `room`: complete, or without the parts for `--full`; `scale = "auto"` becomes a
-    /// number.
+    /// The plan as it is carried out with this `capacity`: complete, or without the parts for `--full`;
+    /// `scale = "auto"` becomes a number.
     ///
     /// # Errors
     /// [`CatalogueError::Plan`] when a load that is left has its rate from one that is left out.
-    pub fn sized(mut self, is_full: bool, room: MachineCapacity) -> Result<SizedPlan, CatalogueError> {
+    pub fn sized(mut self, is_full: bool, capacity: MachineCapacity) -> Result<SizedPlan, CatalogueError> {
         let mut changes = Vec::new();
         if is_full {
             self.budget = None;
@@ -50,7 +50,7 @@ impl Plan {
         self.load.iter_mut().for_each(|load| load.full = false);
         (self.full_repeats, self.full_duration) = (None, None);
         if self.scale == Some(Scale::Auto) {
-            self.scale = Some(Scale::Factor(self.factor(room)));
+            self.scale = Some(Scale::Factor(self.factor(capacity)));
         }
         if let Some(Scale::Factor(factor)) = self.scale.filter(|scale| *scale != Scale::Factor(1.0)) {
             let words = format!("connections, rates and numbers of requests are multiplied by {factor}");
@@ -77,10 +77,10 @@ impl Plan {
     }
 
     /// The factor for a machine: one over the smallest whole number with which cores and descriptors suffice.
-    fn factor(&self, room: MachineCapacity) -> f64 {
-        let by_cores = self.full_size_cores.unwrap_or(0).div_ceil(room.cores.max(1));
+    fn factor(&self, capacity: MachineCapacity) -> f64 {
+        let by_cores = self.full_size_cores.unwrap_or(0).div_ceil(capacity.cores.max(1));
         let connections = self.load.iter().map(|load| u64::from(load.connections)).max().unwrap_or(0);
-        let by_files = connections.div_ceil(room.open_files.saturating_sub(OTHER_FILES).max(1));
+        let by_files = connections.div_ceil(capacity.open_files.saturating_sub(OTHER_FILES).max(1));
         1.0 / f64::from(by_cores.max(by_files as u32).clamp(1, MAX_PARTS))
     }
 
@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn a_full_round_is_not_reduced() {
-        let room = MachineCapacity { cores: 8, open_files: 20_000 };
-        let SizedPlan { plan: full, changes } = plan().sized(true, room).unwrap();
+        let capacity = MachineCapacity { cores: 8, open_files: 20_000 };
+        let SizedPlan { plan: full, changes } = plan().sized(true, capacity).unwrap();
         assert_eq!((full.load.len(), full.repeats, full.budget), (2, 9, None));
         assert!(full.load.iter().all(|load| load.duration == Some(Duration::from_secs(15))));
         assert_eq!((full.scale, changes.len()), (Some(Scale::Factor(1.0)), 0));
-        let SizedPlan { plan: usual, changes } = plan().sized(false, room).unwrap();
+        let SizedPlan { plan: usual, changes } = plan().sized(false, capacity).unwrap();
         assert_eq!((usual.load.len(), usual.repeats), (1, 4));
         assert_eq!(usual.load[0].duration, Some(Duration::from_secs(10)));
         assert!(changes[0].contains("`large`"), "{changes:?}");
@@ -181,9 +181,9 @@ mod tests {
         let share =
             "[[load]]\nname = \"half\"\nconnections = 8\nduration = \"3s\"\nrate = \"50%\"\nof = \"large\"\n";
         let plan = Plan::parse("p.toml", &format!("{PLAN}{share}")).unwrap();
-        let room = MachineCapacity { cores: 8, open_files: 20_000 };
-        assert!(plan.clone().sized(true, room).is_ok());
-        let error = plan.sized(false, room).unwrap_err().to_string();
+        let capacity = MachineCapacity { cores: 8, open_files: 20_000 };
+        assert!(plan.clone().sized(true, capacity).is_ok());
+        let error = plan.sized(false, capacity).unwrap_err().to_string();
         assert!(
             error.contains("load `half`: a `rate` in percent needs a load")
                 && error.contains("named `large`")

@@ -227,8 +227,8 @@ fn look(wanted: &WantedSetting) -> CurrentSetting {
     }
 }
 
-fn set(wanted: WantedSetting, look: CurrentSetting) -> Tuned {
-    let CurrentSetting { before, write, mut why } = look;
+fn set(wanted: WantedSetting, current: CurrentSetting) -> Tuned {
+    let CurrentSetting { before, write, mut why } = current;
     if let Some(value) = write
         && let Err(error) = put_setting(&wanted.path, &value)
     {

@@ -66,15 +66,15 @@ pub struct ExamineResult {
 pub fn examine(
     server: CheckedServer<'_>,
     workloads: &[Arc<Workload>],
-    how: ExamineOptions,
+    options: ExamineOptions,
 ) -> Result<ExamineResult, LabError> {
-    examined(&server, workloads, how).map_err(|_only_interrupted| LabError::Interrupted)
+    examined(&server, workloads, options).map_err(|_only_interrupted| LabError::Interrupted)
 }
 
 fn examined(
     server: &CheckedServer<'_>,
     workloads: &[Arc<Workload>],
-    how: ExamineOptions,
+    options: ExamineOptions,
 ) -> Result<ExamineResult, ProbeError> {
     let (client, begun) = (&server.client(), Instant::now());
     let found = answers(client, workloads)?;
@@ -82,7 +82,7 @@ fn examined(
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address) && is_small(case);
     let mut small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
     small.sort_by_key(|case| case.stream.is_some());
-    if how.rules == Rules::Paceline {
+    if options.rules == Rules::Paceline {
         checks.extend(trait_check::secure(server, workloads, &found.bodies, CheckOutcome::Fail)?);
     }
     let Some(case) = small.first().copied() else {
@@ -93,16 +93,16 @@ fn examined(
         }
         return Ok(ExamineResult { checks, idle: String::new() });
     };
-    if how.rules == Rules::Board {
+    if options.rules == Rules::Board {
         checks.extend(dates_go_on(client, &small, begun)?);
         checks.push(protocol::still_serves(client, case, "all other checks")?);
         return Ok(ExamineResult { checks, idle: String::new() });
     }
     let attempt = TraitTest { case, other: small.get(1).copied().unwrap_or(case), depth: PIPELINE_DEPTH };
     let (rest, idle) = std::thread::scope(|scope| {
-        let wait = || idle::wait(client, case, how.idle);
+        let wait = || idle::wait(client, case, options.idle);
         let idle = std::thread::Builder::new().spawn_scoped(scope, wait);
-        let rest = corners(client, workloads, server.traits, &attempt, how.seed);
+        let rest = corners(client, workloads, server.traits, &attempt, options.seed);
         let idle = match idle {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             // Without another thread (`ulimit -u`) the checks run in sequence.

@@ -39,7 +39,7 @@ struct MachineReadings {
 /// Prints what was found.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let environment = paceline_run::environment::read();
-    let findings = findings(&environment, &load());
+    let findings = findings(&environment, &readings());
     let is_invalid = findings.iter().any(|finding| finding.grade == Grade::Invalid);
     if !arguments.print.is_json() {
         print(&text(&environment, &findings))?;
@@ -87,7 +87,7 @@ fn text(environment: &Environment, findings: &[DoctorCheck]) -> String {
 }
 
 /// The findings, one per setting.
-fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorCheck> {
+fn findings(environment: &Environment, readings: &MachineReadings) -> Vec<DoctorCheck> {
     let sysctl = |key: &str| environment.sysctl.get(key).map(String::as_str);
     vec![
         judged(
@@ -99,12 +99,12 @@ fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorChec
         clock(environment),
         share(
             "steal (time taken by the hypervisor)",
-            load.steal,
+            readings.steal,
             "measure with --quiet-cpu (needs root), which keeps the hypervisor from taking idle CPUs; otherwise use a dedicated machine, or measure at another time",
         ),
-        share("other load", load.busy, "stop other programs: `top` shows which ones use the CPU"),
+        share("other load", readings.busy, "stop other programs: `top` shows which ones use the CPU"),
         governor(environment),
-        match load.turbo {
+        match readings.turbo {
             None => good("turbo", "not reported".to_owned()),
             Some(on) => judged(
                 "turbo",
@@ -130,8 +130,8 @@ fn findings(environment: &Environment, load: &MachineReadings) -> Vec<DoctorChec
         ports(sysctl("net.ipv4.ip_local_port_range")),
         judged(
             "control groups",
-            if load.cgroup { "can be created" } else { "cannot be created" }.to_owned(),
-            load.cgroup,
+            if readings.cgroup { "can be created" } else { "cannot be created" }.to_owned(),
+            readings.cgroup,
             "without control groups the lab reads CPU time from /proc, which misses child processes that have ended: run as root, or in \
              a delegated control group (systemd-run --user --scope -p Delegate=yes paceline ...)",
         ),
@@ -222,7 +222,7 @@ fn ports(range: Option<&str>) -> DoctorCheck {
 }
 
 /// Observes the processors for a moment.
-fn load() -> MachineReadings {
+fn readings() -> MachineReadings {
     let before = ticks();
     std::thread::sleep(LOOK);
     let after = ticks();
@@ -268,8 +268,9 @@ mod tests {
         }
     }
 
-    fn not_good(environment: &Environment, load: &MachineReadings) -> Vec<(&'static str, Grade)> {
-        let found = findings(environment, load).into_iter().filter(|finding| finding.grade != Grade::Good);
+    fn not_good(environment: &Environment, readings: &MachineReadings) -> Vec<(&'static str, Grade)> {
+        let found =
+            findings(environment, readings).into_iter().filter(|finding| finding.grade != Grade::Good);
         found
             .map(|finding| {
                 assert!(finding.advice.is_some(), "{finding:?}");
@@ -280,9 +281,9 @@ mod tests {
 
     #[test]
     fn a_well_configured_machine_has_no_advice() {
-        let load = MachineReadings { cgroup: true, ..MachineReadings::default() };
-        assert_eq!(not_good(&machine(), &load), []);
-        assert!(text(&machine(), &findings(&machine(), &load)).ends_with("Nothing to improve.\n"));
+        let readings = MachineReadings { cgroup: true, ..MachineReadings::default() };
+        assert_eq!(not_good(&machine(), &readings), []);
+        assert!(text(&machine(), &findings(&machine(), &readings)).ends_with("Nothing to improve.\n"));
     }
 
     #[test]
@@ -291,8 +292,8 @@ mod tests {
         (machine.cores, machine.open_files_hard) = (1, 4_096);
         machine.governor = Some("powersave".to_owned());
         machine.sysctl.insert("net.core.somaxconn".to_owned(), "128".to_owned());
-        let load = MachineReadings { steal: 0.2, busy: 0.05, turbo: Some(true), cgroup: false };
-        let grades = not_good(&machine, &load);
+        let readings = MachineReadings { steal: 0.2, busy: 0.05, turbo: Some(true), cgroup: false };
+        let grades = not_good(&machine, &readings);
         let invalid: Vec<_> = grades.iter().filter(|(_, grade)| *grade == Grade::Invalid).collect();
         assert_eq!(invalid, [&("steal (time taken by the hypervisor)", Grade::Invalid)]);
         assert_eq!(grades.len(), 8, "{grades:?}");

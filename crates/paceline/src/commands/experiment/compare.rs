@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Second side, which is compared with the first
     second: String,
     #[command(flatten)]
-    how: CompareFlags,
+    flags: CompareFlags,
     #[command(flatten)]
     output: ResultFlags<CompareFormats>,
     #[command(flatten)]
@@ -172,9 +172,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let sides = [arguments.first.as_str(), arguments.second.as_str()];
     arguments.output.check(&sides)?;
     if sides.iter().all(|side| Path::new(side).is_dir()) {
-        return compare_folders(sides, &arguments.how, &arguments.output);
+        return compare_folders(sides, &arguments.flags, &arguments.output);
     }
-    let comparison = compare(sides, &arguments.how, arguments.load)?;
+    let comparison = compare(sides, &arguments.flags, arguments.load)?;
     arguments.output.write(|format| {
         Ok(match format {
             Format::Text => TerminalText::lines(&exit::fitted_lines(&compare_text(&comparison))).into(),
@@ -191,7 +191,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 /// Compares two exported rounds cell by cell.
 fn compare_folders(
     sides: [&str; 2],
-    how: &CompareFlags,
+    flags: &CompareFlags,
     output: &ResultFlags<CompareFormats>,
 ) -> anyhow::Result<Status> {
     let read = |side: &str| {
@@ -199,9 +199,9 @@ fn compare_folders(
             .map_err(|error| Complaint::usage(format!("cannot read the round {side}: {error}")))?;
         anyhow::Ok(Records { round, trials, unreadable: Vec::new() })
     };
-    let metric = how.metric_of_all()?;
+    let metric = flags.metric_of_all()?;
     let rounds = [read(sides[0])?, read(sides[1])?];
-    output.write(|format| compared_rounds(&rounds, metric, how.margin / 100.0, format))?;
+    output.write(|format| compared_rounds(&rounds, metric, flags.margin / 100.0, format))?;
     Ok(Status::Done)
 }
 
@@ -250,61 +250,69 @@ pub fn compared_rounds(
 /// Compares two sides, each measured now or read from a file.
 pub(super) fn compare(
     sides: [&str; 2],
-    how: &CompareFlags,
+    flags: &CompareFlags,
     load: LoadFlags,
 ) -> anyhow::Result<PairedComparison> {
-    let picture = how.profile.as_ref().map(|file| file.as_deref().unwrap_or(Path::new("difference.svg")));
+    let picture = flags.profile.as_ref().map(|file| file.as_deref().unwrap_or(Path::new("difference.svg")));
     picture.map_or(Ok(()), crate::file::check_writable)?;
-    let comparison = PairedComparison { argv: own_argv(), ..compare_sides(sides, how, load.clone())? };
+    let comparison = PairedComparison { argv: own_argv(), ..compare_sides(sides, flags, load.clone())? };
     if let Some(picture) = picture {
         let source = |side| match is_file(side) {
             true => ProfileSource::Record(side),
             false => ProfileSource::Target(side),
         };
         let warmup = load.warm_up();
-        let request = LoadRequest { rate_per_s: how.rate, warmup, window: how.window() };
+        let request = LoadRequest { rate_per_s: flags.rate, warmup, window: flags.window() };
         draw_difference(sides.map(source), &request, &load, picture);
     }
     Ok(comparison)
 }
 
-fn compare_sides(sides: [&str; 2], how: &CompareFlags, load: LoadFlags) -> anyhow::Result<PairedComparison> {
-    let primary = how.metric_of_all()?;
-    let load = load.accepting(how.max_errors.clone());
-    let margin = how.margin / 100.0;
+fn compare_sides(
+    sides: [&str; 2],
+    flags: &CompareFlags,
+    load: LoadFlags,
+) -> anyhow::Result<PairedComparison> {
+    let primary = flags.metric_of_all()?;
+    let load = load.accepting(flags.max_errors.clone());
+    let margin = flags.margin / 100.0;
     let stored = |side: &str| is_file(side).then(|| read_samples(Path::new(side))).transpose();
     // Files are read first: one that is missing or damaged is reported before anything is measured.
     match [stored(sides[0])?, stored(sides[1])?] {
         [None, None] => {
             let context = ExperimentContext::new(load)?;
             let [first, second] = sides.map(ExperimentTarget::from_text);
-            let mut first = MeasuredSide::open(&context, how, first, "a-").map_err(complaint)?;
-            let mut second = MeasuredSide::open(&context, how, second, "b-").map_err(complaint)?;
-            let plan =
-                ComparePlan { names: sides.map(str::to_owned), primary, margin, pairs_most: how.max_pairs() };
+            let mut first = MeasuredSide::open(&context, flags, first, "a-").map_err(complaint)?;
+            let mut second = MeasuredSide::open(&context, flags, second, "b-").map_err(complaint)?;
+            let plan = ComparePlan {
+                names: sides.map(str::to_owned),
+                primary,
+                margin,
+                pairs_most: flags.max_pairs(),
+            };
             run_comparison([&mut first, &mut second], &plan, &mut |progress| exit::say(&line(&progress)))
                 .map_err(complaint)
         }
-        [Some(first), Some(second)] => compare_stored([first, second], how),
+        [Some(first), Some(second)] => compare_stored([first, second], flags),
         [Some(first), None] => {
-            let second = measure_like(sides[1], how, load, Some(&first))?;
-            compare_stored([first, second], how)
+            let second = measure_like(sides[1], flags, load, Some(&first))?;
+            compare_stored([first, second], flags)
         }
         [None, Some(second)] => {
-            let first = measure_like(sides[0], how, load, Some(&second))?;
-            compare_stored([first, second], how)
+            let first = measure_like(sides[0], flags, load, Some(&second))?;
+            compare_stored([first, second], flags)
         }
     }
 }
 
 /// Compares two sets that were measured at different times, if their conditions were the same.
-fn compare_stored(samples: [SampleSet; 2], how: &CompareFlags) -> anyhow::Result<PairedComparison> {
-    check_conditions([&samples[0], &samples[1]], how)?;
-    Ok(compare_samples(&samples, how.metric_of_all()?, how.margin / 100.0))
+fn compare_stored(samples: [SampleSet; 2], flags: &CompareFlags) -> anyhow::Result<PairedComparison> {
+    check_conditions([&samples[0], &samples[1]], flags)?;
+    Ok(compare_samples(&samples, flags.metric_of_all()?, flags.margin / 100.0))
 }
 
 /// Refuses sets of another load, and sets of another machine or version unless the user accepts that.
-fn check_conditions([first, second]: [&SampleSet; 2], how: &CompareFlags) -> anyhow::Result<()> {
+fn check_conditions([first, second]: [&SampleSet; 2], flags: &CompareFlags) -> anyhow::Result<()> {
     let [Some(a), Some(b)] = [&first.conditions, &second.conditions] else {
         exit::say("one side does not say under which load and on which machine it was measured");
         return Ok(());
@@ -320,7 +328,7 @@ fn check_conditions([first, second]: [&SampleSet; 2], how: &CompareFlags) -> any
             .into());
     }
     let machine = a.machine_differences(b);
-    if !machine.is_empty() && !how.accept_other_machine {
+    if !machine.is_empty() && !flags.accept_other_machine {
         return Err(Complaint::usage(format!(
             "{times} were measured on different machines: {}",
             listed(&machine)
@@ -340,22 +348,22 @@ fn is_file(side: &str) -> bool {
 }
 
 /// Measures one side alone, half as often as there are pairs.
-pub(super) fn measure(side: &str, how: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
-    measure_like(side, how, load, None)
+pub(super) fn measure(side: &str, flags: &CompareFlags, load: LoadFlags) -> anyhow::Result<SampleSet> {
+    measure_like(side, flags, load, None)
 }
 
 /// As [`measure`]. If the first observation has other conditions than a stored set, no more are made.
 fn measure_like(
     side: &str,
-    how: &CompareFlags,
+    flags: &CompareFlags,
     load: LoadFlags,
     stored: Option<&SampleSet>,
 ) -> anyhow::Result<SampleSet> {
-    let context = ExperimentContext::new(load.accepting(how.max_errors.clone()))?;
+    let context = ExperimentContext::new(load.accepting(flags.max_errors.clone()))?;
     let mut measured =
-        MeasuredSide::open(&context, how, ExperimentTarget::from_text(side), "").map_err(complaint)?;
+        MeasuredSide::open(&context, flags, ExperimentTarget::from_text(side), "").map_err(complaint)?;
     let mut samples = SampleSet::new(side);
-    for number in 1..=how.max_pairs().div_ceil(2) {
+    for number in 1..=flags.max_pairs().div_ceil(2) {
         let mut result = observe(&mut measured).map_err(complaint)?;
         if let Some(conditions) = &mut result.conditions {
             let quota = CpuQuota::now().map_or(serde_json::Value::Null, |quota| quota.cores.into());
@@ -363,7 +371,7 @@ fn measure_like(
         }
         samples.add(&result);
         if let Some(stored) = stored.filter(|_| number == 1) {
-            check_conditions([stored, &samples], how)?;
+            check_conditions([stored, &samples], flags)?;
         }
         exit::say(&format!("{side}: run {number}"));
         if samples.unusable_because().is_some() {
@@ -410,12 +418,12 @@ struct MeasuredSide<'a> {
 impl<'a> MeasuredSide<'a> {
     fn open(
         context: &'a ExperimentContext,
-        how: &CompareFlags,
+        flags: &CompareFlags,
         target: ExperimentTarget,
         prefix: &str,
     ) -> Result<Self, LoadError> {
         let request =
-            LoadRequest { rate_per_s: how.rate, warmup: context.flags.warm_up(), window: how.window() };
+            LoadRequest { rate_per_s: flags.rate, warmup: context.flags.warm_up(), window: flags.window() };
         let url = match &target {
             ExperimentTarget::Url(_) => {
                 let mut open = context.open(&target, prefix)?;
@@ -431,7 +439,7 @@ impl<'a> MeasuredSide<'a> {
             prefix: prefix.to_owned(),
             launches: 0,
             url,
-            objective: how.slo.clone(),
+            objective: flags.slo.clone(),
         })
     }
 }

@@ -60,7 +60,7 @@ pub struct Arguments {
     #[command(flatten)]
     output: GateOutput,
     #[command(flatten)]
-    how: CompareFlags,
+    flags: CompareFlags,
     #[command(flatten)]
     revisions: RevisionFlags,
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let Some(candidate) = &arguments.candidate else { return of_revisions(&arguments) };
     if let Some(file) = &arguments.save {
         crate::file::check_writable(file)?;
-        let samples = measure(candidate, &arguments.how, arguments.load)?;
+        let samples = measure(candidate, &arguments.flags, arguments.load)?;
         if let Some(because) = samples.unusable_because() {
             let what =
                 format!("no baseline was written: a run of {} cannot be used: {because}", samples.name);
@@ -102,7 +102,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         .into());
     };
     let output = &arguments.output;
-    let compared = compare([baseline, candidate], &arguments.how, arguments.load);
+    let compared = compare([baseline, candidate], &arguments.flags, arguments.load);
     let comparison = compared.or_else(|error| {
         output.write_error(&error)?;
         Err(error)
@@ -121,14 +121,14 @@ fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
         (_, true) => Status::Done,
         (false, false) => Status::Undecided,
     };
-    let mut unused = arguments.how.unused_by_revisions().chain(arguments.load.unused_by_revisions());
+    let mut unused = arguments.flags.unused_by_revisions().chain(arguments.load.unused_by_revisions());
     if let Some(flag) = unused.next() {
         let what = format!("{flag} has no effect on a gate between two commits");
         return Err(Complaint::usage(what)
             .hint("leave it out, or name two servers: paceline gate CANDIDATE --against BASELINE")
             .into());
     }
-    let shared = SharedFlags { how: &arguments.how, load: &arguments.load, undecided };
+    let shared = SharedFlags { flags: &arguments.flags, load: &arguments.load, undecided };
     revision_gate::run(&Settings::read(&arguments.revisions, shared)?, &arguments.output)
 }
 

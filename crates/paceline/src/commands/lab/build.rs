@@ -21,7 +21,7 @@ use std::path::PathBuf;
                                          a container from this folder")]
 pub struct Arguments {
     #[command(flatten)]
-    chosen: ServerSelection,
+    selection: ServerSelection,
     /// Build again even if nothing has changed
     #[arg(long)]
     again: bool,
@@ -53,8 +53,8 @@ impl EngineFlag {
 
 /// Builds each server and prints its version. After a failure the other servers are still built.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let servers = arguments.chosen.servers_in(catalogue)?;
-    let broken = arguments.chosen.print_broken(catalogue);
+    let servers = arguments.selection.servers_in(catalogue)?;
+    let broken = arguments.selection.print_broken(catalogue);
     let provisioner = working(catalogue)?;
     let provisioner =
         provisioner.trusting(arguments.trust.clone()).with_engine(arguments.engine.map(EngineFlag::engine));

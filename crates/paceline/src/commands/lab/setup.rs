@@ -28,7 +28,7 @@ the end) or, with --dry-run, the user that servers run as cannot access a
 program, 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
-    chosen: ServerSelection,
+    selection: ServerSelection,
     /// Only print what would be done
     #[arg(long)]
     dry_run: bool,
@@ -44,8 +44,8 @@ pub struct Arguments {
 impl Arguments {
     /// The set-up of one server.
     pub(super) fn of_server(id: &str) -> Self {
-        let chosen = ServerSelection::of_server(id);
-        Self { chosen, dry_run: false, again: false, print: PrintFormatFlag::text() }
+        let selection = ServerSelection::of_server(id);
+        Self { selection, dry_run: false, again: false, print: PrintFormatFlag::text() }
     }
 }
 
@@ -54,8 +54,8 @@ type Failures = BTreeMap<String, String>;
 
 /// Prints the plan, carries it out, and prints the totals.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let servers = arguments.chosen.with_others(catalogue)?;
-    let broken = arguments.chosen.print_broken(catalogue);
+    let servers = arguments.selection.with_others(catalogue)?;
+    let broken = arguments.selection.print_broken(catalogue);
     // The commands that follow run servers as the same user, without repeating this.
     if let Some(notice) = user_notice(&catalogue.folders, server_user(&catalogue.folders)?.as_ref()) {
         say(&notice);

@@ -122,9 +122,9 @@ pub fn hold_settings(
 }
 
 /// Restores all settings.
-pub fn restore_settings(held: MachineSettings, progress: &mut RoundProgress) {
-    drop(held.quiet_cpu);
-    for left in held.tuning.map(Tuning::end).unwrap_or_default() {
+pub fn restore_settings(settings: MachineSettings, progress: &mut RoundProgress) {
+    drop(settings.quiet_cpu);
+    for left in settings.tuning.map(Tuning::end).unwrap_or_default() {
         progress.note(&format!("machine setting could not be restored: {left}"));
     }
 }

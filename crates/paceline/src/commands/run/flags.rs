@@ -116,7 +116,7 @@ pub struct Arguments {
     pub gates: GateFlags,
 
     #[command(flatten)]
-    pub several: LoaderFlags,
+    pub loaders: LoaderFlags,
 
     #[command(flatten)]
     pub output: OutputFlags,

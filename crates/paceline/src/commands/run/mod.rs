@@ -77,10 +77,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     if !arguments.debug {
         gates::notices(&gates, &job).iter().for_each(|notice| crate::exit::say(notice));
     }
-    if arguments.several.is_asked() {
+    if arguments.loaders.is_asked() {
         outputs.check_for_several()?;
         let run =
-            loaders::run(&arguments.several, argv(&arguments), job, gates, events.as_ref(), &mut inputs)?;
+            loaders::run(&arguments.loaders, argv(&arguments), job, gates, events.as_ref(), &mut inputs)?;
         write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }

@@ -59,7 +59,7 @@ pub struct RevisionFlags {
 /// Flags that the gate shares with its other modes.
 pub struct SharedFlags<'a> {
     /// Rate, window, margin and metric.
-    pub how: &'a CompareFlags,
+    pub flags: &'a CompareFlags,
     /// The load, and the folder for records.
     pub load: &'a LoadFlags,
     /// The exit status of an undecided gate.
@@ -142,7 +142,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         start_timeout: file.start_timeout.unwrap_or(START_TIMEOUT),
         build_timeout: file.build_timeout.unwrap_or(BUILD_TIMEOUT),
         budget: flags.budget.or(file.budget).unwrap_or(BUDGET),
-        window: shared.how.duration.or(file.window).unwrap_or(WINDOW),
+        window: shared.flags.duration.or(file.window).unwrap_or(WINDOW),
         warm_up: shared.load.warmup.or(file.warm_up).unwrap_or(WARM_UP),
         launch: margins.iter().flatten().filter(launch).cloned().collect(),
         judge: if margins.is_some() { JudgeRule::All } else { JudgeRule::Quietest },
@@ -150,7 +150,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         failures_most: failures_most(&file, &shared)?,
         ignore: patterns(&file)?,
         records: shared.load.records.clone(),
-        profile: shared.how.profile.clone(),
+        profile: shared.flags.profile.clone(),
         undecided: shared.undecided,
     })
 }
@@ -186,8 +186,8 @@ fn folder(file: &GateFile, found: Option<&Path>) -> Option<PathBuf> {
 
 /// The margins that the file or `--metric` gives; none for the defaults.
 fn margins(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<Option<Vec<GateMetric>>> {
-    if let Some((metric, step)) = shared.how.metric.clone() {
-        return Ok(Some(vec![GateMetric { metric, step, margin: shared.how.margin / 100.0 }]));
+    if let Some((metric, step)) = shared.flags.metric.clone() {
+        return Ok(Some(vec![GateMetric { metric, step, margin: shared.flags.margin / 100.0 }]));
     }
     if file.margins.is_empty() {
         return Ok(None);
@@ -285,7 +285,7 @@ fn loads(
 ) -> anyhow::Result<Vec<SettingsLoad>> {
     let of_flags = || GateFileLoad {
         path: shared.load.path.clone(),
-        rate: shared.how.rate,
+        rate: shared.flags.rate,
         connections: shared.load.connections,
         flags: shared.load.run_flags.clone(),
         ..GateFileLoad::default()
@@ -296,7 +296,7 @@ fn loads(
             .into());
     }
     let written = if file.loads.is_empty() { vec![of_flags()] } else { file.loads.clone() };
-    let margin = shared.how.margin / 100.0;
+    let margin = shared.flags.margin / 100.0;
     let loads = written.into_iter().map(|load| settings_load(load, margins, margin));
     let loads: Vec<SettingsLoad> = loads.collect::<anyhow::Result<_>>()?;
     for (index, load) in loads.iter().enumerate() {
@@ -344,7 +344,7 @@ fn check_metrics(loads: &[SettingsLoad], margins: Option<&[GateMetric]>) -> anyh
 /// The flags that describe a load.
 fn load_flags(shared: &SharedFlags<'_>) -> impl Iterator<Item = &'static str> {
     let flags = [
-        ("--rate", shared.how.rate.is_some()),
+        ("--rate", shared.flags.rate.is_some()),
         ("--connections", shared.load.connections.is_some()),
         ("--path", shared.load.path.is_some()),
         ("a flag after --", !shared.load.run_flags.is_empty()),
@@ -355,7 +355,7 @@ fn load_flags(shared: &SharedFlags<'_>) -> impl Iterator<Item = &'static str> {
 /// The accepted share of failed requests.
 fn failures_most(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<f64> {
     let of_file = file.max_errors.map_or(MAX_FAILURES, |most| most.0);
-    let Some(text) = &shared.how.max_errors else { return Ok(of_file) };
+    let Some(text) = &shared.flags.max_errors else { return Ok(of_file) };
     let percent = text.trim().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     percent.map(|percent| percent / 100.0).ok_or_else(|| {
         Complaint::usage(format!("--max-errors {text}: with --base, write a share such as 0.1%")).into()

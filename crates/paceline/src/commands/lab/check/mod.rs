@@ -37,7 +37,7 @@ or in a named server's files, 3 a server named by its id is not set up,
 130 interrupted")]
 pub struct Arguments {
     #[command(flatten)]
-    chosen: ServerSelection,
+    selection: ServerSelection,
     /// The form to start servers in: single (one process) or cores (all cores)
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
@@ -66,7 +66,7 @@ impl Arguments {
     /// Every check of one server, with the defaults of the flags.
     pub(super) fn of_server(id: &str) -> Self {
         Self {
-            chosen: ServerSelection::of_server(id),
+            selection: ServerSelection::of_server(id),
             form: "single".to_owned(),
             idle: IDLE,
             rules: RulesFlag::Paceline,
@@ -104,9 +104,9 @@ impl RulesFlag {
 
 /// For each server: builds it if anything changed, starts, checks and stops it.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
-    let servers = arguments.chosen.servers_in(catalogue)?;
+    let servers = arguments.selection.servers_in(catalogue)?;
     check_selection(&servers, arguments, catalogue)?;
-    let broken = arguments.chosen.print_broken(catalogue);
+    let broken = arguments.selection.print_broken(catalogue);
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     let logs = Some(catalogue.folders.state_dir.join("logs"));
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
             user,
         },
         form: &arguments.form,
-        how: ExamineOptions { rules: arguments.rules.rules(), idle: arguments.idle, seed },
+        options: ExamineOptions { rules: arguments.rules.rules(), idle: arguments.idle, seed },
         fixed_ports: Mutex::new(()),
     };
     let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     }
     outcome?;
     arguments.print.print_document(&table.document(seed))?;
-    status(&table, broken, &arguments.chosen)
+    status(&table, broken, &arguments.selection)
 }
 
 /// Checks at once for each core, by default: a check waits for most of its time, and one at a time leaves a core idle.
@@ -214,12 +214,12 @@ fn print_in_order(
     Ok(())
 }
 
-fn status(table: &CheckTable, broken: usize, chosen: &ServerSelection) -> anyhow::Result<Status> {
+fn status(table: &CheckTable, broken: usize, selection: &ServerSelection) -> anyhow::Result<Status> {
     if table.failed() + broken > 0 {
         return Ok(Status::Failed);
     }
     let absent = table.with(|found| matches!(found, ServerCheck::NotSetUp(_)));
-    let named: Vec<&str> = absent.into_iter().filter(|id| chosen.names(id)).collect();
+    let named: Vec<&str> = absent.into_iter().filter(|id| selection.names(id)).collect();
     if named.is_empty() {
         return Ok(Status::Done);
     }
@@ -239,7 +239,7 @@ fn check_selection(
     let form = arguments.form.as_str();
     let no_server_has_it = servers.iter().all(|server| server.form(form).is_none());
     for server in servers {
-        let is_named = arguments.chosen.names(&server.id);
+        let is_named = arguments.selection.names(&server.id);
         if is_named || no_server_has_it {
             check_form(server, form)?;
         }

@@ -50,7 +50,7 @@ pub struct Checker<'a> {
     pub provisioner: &'a Provisioner,
     pub starter: &'a Starter,
     pub form: &'a str,
-    pub how: ExamineOptions,
+    pub options: ExamineOptions,
     /// Held while a server has fixed ports of this machine.
     pub fixed_ports: Mutex<()>,
 }
@@ -112,7 +112,7 @@ impl Checker<'_> {
         let certificate = self.provisioner.certificate(server);
         let (address, traits) = (launch.address, &server.traits);
         let checked = CheckedServer { address, traits, certificate: &certificate, engine };
-        let found = examine(checked, &workloads, self.how);
+        let found = examine(checked, &workloads, self.options);
         let mut found = found.map_err(|_only_interrupted| LaunchError::Interrupted)?;
         found.checks.push(alive(&mut launch));
         if !launch.startup.private_network {
@@ -209,7 +209,7 @@ impl Checker<'_> {
         database: &Arc<Database>,
     ) -> Result<DatabaseProcesses, LaunchError> {
         let databases = Databases { provisioner: self.provisioner, starter: self.starter };
-        databases.start(database, server, &wall_clock::new_id(), &[], self.how.seed)
+        databases.start(database, server, &wall_clock::new_id(), &[], self.options.seed)
     }
 
     fn launch_with(
