@@ -34,9 +34,9 @@ impl SampledIntervals {
         let before = profile.arrivals(settings.job.warmup.0 as f64);
         let expected = profile.arrivals((settings.job.warmup + window).0 as f64) - before;
         // A short window is one stretch: several would overlap.
-        let noted_most = STRETCHES as usize * NOTED;
+        let max_noted = STRETCHES as usize * NOTED;
         let (count, each) =
-            if expected < 2.0 * noted_most as f64 { (1, noted_most) } else { (STRETCHES, NOTED) };
+            if expected < 2.0 * max_noted as f64 { (1, max_noted) } else { (STRETCHES, NOTED) };
         let mut cursor = profile.clone();
         let start = |i| {
             let at = cursor.moment(before + expected * i as f64 / count as f64);

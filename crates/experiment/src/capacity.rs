@@ -45,7 +45,7 @@ const MAX_RECHECKED: usize = 3;
 const ISOLATED: &str = "missed the objective once, but met it when repeated";
 /// Windows that a search takes on a quiet machine and on a noisy one, as docs/capacity-and-comparing.md says.
 const WINDOWS_USUAL: [usize; 2] = [14, 30];
-/// Disturbed windows cost time and give no result: with them, a search has at most this many times `windows_most`.
+/// Disturbed windows cost time and give no result: with them, a search has at most this many times `max_windows`.
 const WINDOWS_WITH_VOID: usize = 2;
 /// The longest window that is chosen to get enough requests.
 const MAX_WINDOW: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ pub struct CapacityPlan {
     /// The half-width of the interval to reach, as a share: 0.05.
     pub half_width: f64,
     /// Maximum number of windows.
-    pub windows_most: usize,
+    pub max_windows: usize,
     /// Length of the confirming window; zero for none.
     pub confirm: Duration,
     /// Whether to measure the load-response curve.
@@ -77,7 +77,7 @@ impl CapacityPlan {
         let curve = if self.curve { CURVE.len() } else { 0 };
         let confirmations = if self.confirm.is_zero() { [0, 0] } else { [1, LONG_TRIES] };
         std::array::from_fn(|noisy| {
-            let windows = WINDOWS_USUAL[noisy].min(self.windows_most) + curve;
+            let windows = WINDOWS_USUAL[noisy].min(self.max_windows) + curve;
             load(window) * windows as u32 + load(self.confirm) * confirmations[noisy] as u32
         })
     }
@@ -256,7 +256,7 @@ pub fn find_capacity(
         return Err(LoadError::NoValidResponse { load: "closed-loop run" });
     }
     let mut search = Search {
-        engine: CapacitySearch::new(closed_per_s, plan.half_width, plan.windows_most),
+        engine: CapacitySearch::new(closed_per_s, plan.half_width, plan.max_windows),
         windows: Vec::new(),
         ended_early: None,
     };
@@ -337,7 +337,7 @@ impl Search {
     ) -> Result<(), LoadError> {
         let mut rechecked = 0;
         while self.ended_early.is_none() {
-            if self.windows.len() >= WINDOWS_WITH_VOID * self.engine.windows_most() {
+            if self.windows.len() >= WINDOWS_WITH_VOID * self.engine.max_windows() {
                 self.ended_early = Some("half of the windows were disturbed".to_owned());
             } else if self.engine.end().is_none() {
                 let rate = self.engine.next_rate();

@@ -99,7 +99,7 @@ pub struct ComparePlan {
     /// A smaller difference does not matter: 0.05.
     pub margin: f64,
     /// Maximum number of pairs.
-    pub pairs_most: usize,
+    pub max_pairs: usize,
 }
 
 /// A comparison of two sides.
@@ -231,10 +231,10 @@ pub fn run_comparison(
         let is_look = next_look(pairs - 1) == Some(pairs);
         // More pairs cannot make an observation usable.
         let is_usable = samples.iter().all(|set| set.unusable_because().is_none());
-        let is_last = pairs >= plan.pairs_most || next_look(pairs).is_none() || !is_usable;
+        let is_last = pairs >= plan.max_pairs || next_look(pairs).is_none() || !is_usable;
         let comparison = (is_look || is_last).then(|| paired(&samples, plan, pairs));
         let ratio = primary(plan, &samples).and_then(|metric| mean_ratio(&samples, metric));
-        let next_look = next_look(pairs).filter(|look| *look <= plan.pairs_most);
+        let next_look = next_look(pairs).filter(|look| *look <= plan.max_pairs);
         observer(CompareProgress { pairs, next_look, ratio, look: comparison.as_ref() });
         if let Some(comparison) = comparison {
             let is_open = matches!(
@@ -369,7 +369,7 @@ pub(crate) mod tests {
     }
 
     fn plan() -> ComparePlan {
-        ComparePlan { names: ["old".into(), "new".into()], primary: None, margin: 0.05, pairs_most: 20 }
+        ComparePlan { names: ["old".into(), "new".into()], primary: None, margin: 0.05, max_pairs: 20 }
     }
 
     pub(crate) fn compare(ratio: f64, sd: f64) -> PairedComparison {

@@ -358,7 +358,7 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::sync::mpsc;
 
-    const MOST: u64 = 64;
+    const MAX_BYTES: u64 = 64;
 
     /// A process at the end of a channel: answers pings with 7 ns, and sends every other line back.
     fn started(script: &str) -> (Channel, mpsc::Receiver<ChannelEvent>) {
@@ -370,7 +370,7 @@ mod tests {
         let (sender, events) = mpsc::channel();
         let program = StartedProgram { child, output, errors };
         let deliver = move |event| sender.send(event).is_ok();
-        (Channel::new(program, MOST, deliver).unwrap(), events)
+        (Channel::new(program, MAX_BYTES, deliver).unwrap(), events)
     }
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
             messages.push(message);
             message != 9
         };
-        read_messages(input, &output, MOST, &heard, handle);
+        read_messages(input, &output, MAX_BYTES, &heard, handle);
         let answers = String::from_utf8(locked(&output.0).clone()).unwrap();
         (messages, answers)
     }
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn the_first_message_follows_keep_alive_lines() {
-        let first = |mut input: &[u8]| first_message::<u32>(&mut input, MOST).ok();
+        let first = |mut input: &[u8]| first_message::<u32>(&mut input, MAX_BYTES).ok();
         assert_eq!(first(b"\n\n5\n6\n"), Some(Some(5)));
         assert_eq!(first(b"\n"), Some(None));
         assert_eq!((first(b"?\n"), first(b"[]\n")), (None, None));

@@ -397,7 +397,7 @@ pub fn raise_open_files_to(least: u64) -> io::Result<(u64, u64)> {
 }
 
 /// The limit of open files for a process that raises its soft limit to the hard limit.
-pub fn open_files_most() -> io::Result<u64> {
+pub fn max_open_files() -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid for the call.
     checked(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;

@@ -100,7 +100,7 @@ pub struct ProcessTree {
     ended: Scheduling,
     marked: ThreadBaseline,
     /// The highest CPU time seen: a process that ends without being waited for would make the sum over `/proc` fall.
-    cpu_s_most: f64,
+    max_cpu_s: f64,
 }
 
 impl ProcessTree {
@@ -117,7 +117,7 @@ impl ProcessTree {
             threads: HashMap::new(),
             ended: Scheduling::default(),
             marked: ThreadBaseline::No,
-            cpu_s_most: 0.0,
+            max_cpu_s: 0.0,
         }
     }
 
@@ -197,11 +197,11 @@ impl ProcessTree {
             }
             None => self.cpu_s_of(&stats),
         };
-        self.cpu_s_most = self.cpu_s_most.max(cpu_s);
+        self.max_cpu_s = self.max_cpu_s.max(cpu_s);
         let scheduling = self.scheduling(&pids);
         TreeSample {
             monotonic_ns,
-            cpu_s: self.cpu_s_most,
+            cpu_s: self.max_cpu_s,
             scheduled_s: (scheduling.cpu_ns > 0).then_some(scheduling.cpu_ns as f64 * 1e-9),
             rss_bytes: stats.iter().map(|stat| stat.rss_pages).sum::<u64>() * system::page_bytes(),
             processes: stats.len() as u32,

@@ -21,7 +21,7 @@ pub struct WatchedProcesses {
     group: Option<GroupFiles>,
     readings: u32,
     /// The highest CPU time read, in seconds: that of an ended process is lost unless its parent waits for it.
-    cpu_s_most: f64,
+    max_cpu_s: f64,
 }
 
 /// Counters and sizes of all processes together, at one moment.
@@ -43,7 +43,7 @@ impl WatchedProcesses {
         let pids = with_descendants(&roots);
         let group = roots.first().and_then(|pid| GroupFiles::of_process(*pid));
         let group = group.filter(|group| is_same(&group.processes(), &pids));
-        Self { roots, pids, group, readings: 0, cpu_s_most: 0.0 }
+        Self { roots, pids, group, readings: 0, max_cpu_s: 0.0 }
     }
 
     /// Reads the counters now; `None` if no process is left.
@@ -60,9 +60,9 @@ impl WatchedProcesses {
         let stats: Vec<Stat> = self.pids.iter().filter_map(|pid| Stat::read(*pid)).collect();
         let ticks: u64 = stats.iter().map(|stat| stat.cpu_ticks + stat.children_ticks).sum();
         let cpu_s = of_group.map_or(ticks as f64 / system::ticks_per_s(), |cpu_ns| cpu_ns as f64 * 1e-9);
-        self.cpu_s_most = self.cpu_s_most.max(cpu_s);
+        self.max_cpu_s = self.max_cpu_s.max(cpu_s);
         (!stats.is_empty()).then(|| WatchedSample {
-            cpu_s: self.cpu_s_most,
+            cpu_s: self.max_cpu_s,
             rss_bytes: stats.iter().map(|stat| stat.rss_pages).sum::<u64>() * system::page_bytes(),
             processes: stats.len() as u32,
             threads: stats.iter().map(|stat| stat.threads).sum(),

@@ -232,8 +232,8 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
     (counts.ok > 0 && counts.not_ok() > 0 && !is_queue).then(|| {
         let share = counts.not_ok_share();
         let (status, bad_body, commonest_failure) = reasons(run);
-        let share_most = run.not_ok_share_allowed.map_or(MAX_NOT_OK_SHARE, |most| most.max(MAX_NOT_OK_SHARE));
-        let is_invalid = share > share_most || no_session_completed(run);
+        let max_share = run.not_ok_share_allowed.map_or(MAX_NOT_OK_SHARE, |most| most.max(MAX_NOT_OK_SHARE));
+        let is_invalid = share > max_share || no_session_completed(run);
         let severity = if is_invalid { Severity::Invalid } else { Severity::Caution };
         let some = |count: u64| (count > 0).then_some(count);
         TypedVerdict::FailedRequests {

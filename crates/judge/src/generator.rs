@@ -252,7 +252,7 @@ fn idle_cores(run: &Run) -> Option<f64> {
 /// The share of the generator's cores that the hypervisor took, at least.
 fn steal_share(run: &Run) -> f64 {
     let cores = &run.generator.by_core;
-    cores.iter().map(CoreTime::steal_share_least).sum::<f64>() / cores.len().max(1) as f64
+    cores.iter().map(CoreTime::min_steal_share).sum::<f64>() / cores.len().max(1) as f64
 }
 
 /// Stolen time matters in an open loop if requests were sent late, or if it is large, in a closed loop if it takes a part

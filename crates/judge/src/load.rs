@@ -20,10 +20,10 @@ const MIN_OUTAGE_MEDIANS: f64 = 10.0;
 /// Requests of an open loop that a pause must delay by more than half of it, before several pauses are counted. Where
 /// fewer are slow at random, groups of them are common; from this number on, seconds without any are too rare to separate
 /// groups of them.
-const PAUSE_DELAYS_LEAST_OPEN: f64 = 30.0;
+const MIN_PAUSE_DELAYS_OPEN: f64 = 30.0;
 /// The same for a closed loop, in which responses are missing too: a single slow request of a few connections is no
 /// pause.
-const PAUSE_DELAYS_LEAST_CLOSED: f64 = 4.0;
+const MIN_PAUSE_DELAYS_CLOSED: f64 = 4.0;
 /// After a pause, the interval with the most slow requests has at least this many times the usual number.
 const MIN_RARE: f64 = 3.0;
 
@@ -177,12 +177,12 @@ fn delaying_pauses(run: &Run) -> Option<(u64, u64)> {
 /// the queue after a pause belong to its group. In a closed loop responses must be missing there too. Pauses in adjacent
 /// intervals count as one.
 fn pauses_like_it(run: &Run, longest_ns: u64) -> u64 {
-    let (delayed, delayed_least) = match offered_per_s_peak(run).filter(|_| is_open(run)) {
-        Some(offered) => (offered * longest_ns as f64 / 2e9, PAUSE_DELAYS_LEAST_OPEN),
-        None => (outstanding_max(run), PAUSE_DELAYS_LEAST_CLOSED),
+    let (delayed, min_delayed) = match offered_per_s_peak(run).filter(|_| is_open(run)) {
+        Some(offered) => (offered * longest_ns as f64 / 2e9, MIN_PAUSE_DELAYS_OPEN),
+        None => (outstanding_max(run), MIN_PAUSE_DELAYS_CLOSED),
     };
     let slow = slow_by_interval(run, longest_ns, |phase| phase == Phase::Window);
-    let slow = slow.filter(|slow| delayed >= delayed_least && are_rare(slow));
+    let slow = slow.filter(|slow| delayed >= min_delayed && are_rare(slow));
     let slow: Vec<(u64, f64)> = slow.into_iter().flatten().collect();
     let step_ns = slow.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or_default();
     let is_adjacent = |a: &(u64, f64), b: &(u64, f64)| b.0 - a.0 <= step_ns.saturating_add(step_ns / 2);
@@ -222,7 +222,7 @@ fn slow_by_interval(run: &Run, longest_ns: u64, phases: fn(Phase) -> bool) -> Op
     for interval in run.intervals.iter().filter(|interval| phases(interval.phase)) {
         let times = judged_times(&interval.block, run.loop_.kind);
         is_known |= times.is_some();
-        let slow = times.map_or(interval.block.counts.ok as f64, |times| above_most(times, longest_ns / 2));
+        let slow = times.map_or(interval.block.counts.ok as f64, |times| max_above(times, longest_ns / 2));
         *by_start.entry(interval.start_ns).or_default() += slow;
     }
     is_known.then_some(by_start)
@@ -237,7 +237,7 @@ fn are_rare(slow: &BTreeMap<u64, f64>) -> bool {
 }
 
 /// The number of times above a limit; without the histogram, the highest number that the percentiles allow.
-fn above_most(times: &Times, limit_ns: u64) -> f64 {
+fn max_above(times: &Times, limit_ns: u64) -> f64 {
     if times.max <= limit_ns {
         return 0.0;
     }

@@ -14,7 +14,7 @@ use paceline_stats::{Steadiness, percent_text, steadiness};
 const MIN_TIME_CHANGE_NS: f64 = 20_000.0;
 /// On a virtual machine the host's load changes what a request costs: with a steady server at 2,000 requests per second
 /// the median moved within ten seconds by up to 46 µs.
-const TIME_CHANGE_NS_LEAST_VIRTUAL: f64 = 60_000.0;
+const MIN_TIME_CHANGE_NS_VIRTUAL: f64 = 60_000.0;
 
 /// The finding on the window's steadiness. Intended changes of the load, a growing queue and a pause are judged
 /// elsewhere.
@@ -37,7 +37,7 @@ pub(crate) fn not_steady(run: &Run) -> Option<TypedVerdict> {
     }
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let least_ns = match run.environment.virtual_machine {
-        true => TIME_CHANGE_NS_LEAST_VIRTUAL,
+        true => MIN_TIME_CHANGE_NS_VIRTUAL,
         false => MIN_TIME_CHANGE_NS,
     };
     // Requests in flight at either end of a third may be counted in it or not: a smaller change of the rate may be

@@ -101,7 +101,7 @@ impl Balancers<'_> {
             statistics_port,
             policy: balancer.policies.get(&order.policy).map(String::as_str).unwrap_or_default(),
             threads,
-            connections: connections(order.connections, system::open_files_most().unwrap_or(u64::MAX)),
+            connections: connections(order.connections, system::max_open_files().unwrap_or(u64::MAX)),
             folder: folder.to_string_lossy().into_owned(),
             instances: &order.instances,
         };

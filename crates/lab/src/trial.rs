@@ -235,7 +235,7 @@ fn of_window(followed: &ObservedRun) -> Option<f64> {
 }
 
 /// The least CPU time that a request can cost, in seconds: two system calls.
-const REQUEST_LEAST_S: f64 = 1e-6;
+const MIN_REQUEST_S: f64 = 1e-6;
 
 /// Whether the sampled processes can have answered the requests: there were some, and they used enough CPU time.
 fn is_sampled(followed: &ObservedRun) -> bool {
@@ -246,7 +246,7 @@ fn is_sampled(followed: &ObservedRun) -> bool {
         // Each process can have used nearly a clock tick without being counted.
         _ => cpu_s + f64::from(to.processes.max(1)) / system::ticks_per_s(),
     };
-    to.processes > 0 && used_s >= completed(&followed.measured.run) as f64 * REQUEST_LEAST_S
+    to.processes > 0 && used_s >= completed(&followed.measured.run) as f64 * MIN_REQUEST_S
 }
 
 /// A verdict if the processes that answered were not those that were sampled.

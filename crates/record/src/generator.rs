@@ -206,7 +206,7 @@ const TICK_S: f64 = 0.01;
 impl CoreTime {
     /// The minimum share of its time that the hypervisor took, 0 to 1. Most of the first tick may have accumulated
     /// before the window: one tick in a window of 25 ms is not evidence.
-    pub fn steal_share_least(&self) -> f64 {
+    pub fn min_steal_share(&self) -> f64 {
         let least_s = (self.steal_s - TICK_S).max(0.0);
         if self.over_s > 0.0 { least_s / self.over_s } else { 0.0 }
     }

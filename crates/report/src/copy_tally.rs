@@ -5,7 +5,7 @@
 use crate::Report;
 use crate::copies::CopyCheck;
 use paceline_escape::{TerminalText, terminal};
-use paceline_stats::{Variance, binomial_most, counted};
+use paceline_stats::{Variance, binomial_max, counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ pub struct ClaimCount {
 impl ClaimCount {
     fn from_checks(checks: &[&CopyCheck]) -> Self {
         let claimed = checks.iter().filter(|check| check.is_claimed).count();
-        Self { compared: checks.len(), claimed, claimed_most: binomial_most(checks.len(), FALSE_CLAIMS) }
+        Self { compared: checks.len(), claimed, claimed_most: binomial_max(checks.len(), FALSE_CLAIMS) }
     }
 
     /// Whether the number of claims is within the limit for 95 % intervals.

@@ -229,12 +229,12 @@ pub fn launches_to_find(sd: f64, difference: f64) -> Option<usize> {
 
 /// The fewest launches, at least two, that are enough; none above 10,000.
 fn fewest(is_enough: impl Fn(usize) -> bool) -> Option<usize> {
-    const MOST: usize = 10_000;
-    if !is_enough(MOST) {
+    const MAX_LAUNCHES: usize = 10_000;
+    if !is_enough(MAX_LAUNCHES) {
         return None;
     }
     // The width falls with every launch: bisection.
-    let (mut too_few, mut enough) = (1, MOST);
+    let (mut too_few, mut enough) = (1, MAX_LAUNCHES);
     while enough - too_few > 1 {
         let middle = (too_few + enough) / 2;
         if is_enough(middle) { enough = middle } else { too_few = middle }

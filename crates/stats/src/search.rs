@@ -76,7 +76,7 @@ pub struct StallSpan {
 pub struct CapacitySearch {
     start: f64,
     half_width: f64,
-    windows_most: usize,
+    max_windows: usize,
     windows: Vec<SearchWindow>,
     /// The range of theta.
     range: ConfidenceInterval,
@@ -86,14 +86,14 @@ pub struct CapacitySearch {
 
 impl CapacitySearch {
     /// Creates a search below a rate that the server reached in a closed loop, to ± `half_width` (0.05) with at most
-    /// `windows_most` windows.
-    pub fn new(closed_loop_rate: f64, half_width: f64, windows_most: usize) -> Self {
+    /// `max_windows` windows.
+    pub fn new(closed_loop_rate: f64, half_width: f64, max_windows: usize) -> Self {
         let start = closed_loop_rate.max(f64::MIN_POSITIVE);
         // From half of the closed loop's rate up to that rate, widened: with few connections the closed loop may not
         // have reached the capacity.
         let range = ConfidenceInterval { low: start.ln() - 0.8, high: start.ln() + 0.15 };
         let mut search =
-            Self { start, half_width, windows_most, windows: Vec::new(), range, posterior: Vec::new() };
+            Self { start, half_width, max_windows, windows: Vec::new(), range, posterior: Vec::new() };
         search.update();
         search
     }
@@ -133,8 +133,8 @@ impl CapacitySearch {
     }
 
     /// The maximum number of windows.
-    pub fn windows_most(&self) -> usize {
-        self.windows_most
+    pub fn max_windows(&self) -> usize {
+        self.max_windows
     }
 
     /// The windows so far.
@@ -160,7 +160,7 @@ impl CapacitySearch {
             Some(SearchEnd::NothingPasses)
         } else if self.windows.len() >= MIN_WINDOWS && estimate.half_width() <= self.half_width {
             Some(SearchEnd::Precise)
-        } else if self.windows.len() >= self.windows_most {
+        } else if self.windows.len() >= self.max_windows {
             Some(SearchEnd::WindowsUsed)
         } else {
             None

@@ -116,7 +116,7 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
 
 /// The largest count of `n` independent events of probability `p` that is reached or exceeded with a probability above
 /// 5 %: in at least 19 of 20 cases at most this many happen.
-pub fn binomial_most(n: usize, p: f64) -> usize {
+pub fn binomial_max(n: usize, p: f64) -> usize {
     let reached = |count: &usize| incomplete_beta(*count as f64, (n - count + 1) as f64, p);
     (1..=n).take_while(|count| reached(count) > 0.05).last().unwrap_or(0)
 }
@@ -375,6 +375,6 @@ mod tests {
     #[test]
     fn binomial_bounds_of_few_trials_are_small() {
         // R: 1 - pbinom(1, 10, .05) = 0.0861, 1 - pbinom(2, 10, .05) = 0.0115; 50: 0.1036 and 0.0378.
-        assert_eq!((binomial_most(10, 0.05), binomial_most(50, 0.05), binomial_most(0, 0.05)), (2, 5, 0));
+        assert_eq!((binomial_max(10, 0.05), binomial_max(50, 0.05), binomial_max(0, 0.05)), (2, 5, 0));
     }
 }

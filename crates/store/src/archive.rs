@@ -97,7 +97,7 @@ pub fn read(folder: &Path) -> Result<(Round, Vec<Trial>), ArchiveError> {
     read_at_most(folder, MAX_INFLATED_BYTES)
 }
 
-fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>), ArchiveError> {
+fn read_at_most(folder: &Path, max_inflated: u64) -> Result<(Round, Vec<Trial>), ArchiveError> {
     let path = folder.join(ROUND);
     if !path.exists() {
         return Err(ArchiveError::Missing { folder: folder.to_owned() });
@@ -108,18 +108,18 @@ fn read_at_most(folder: &Path, inflated_most: u64) -> Result<(Round, Vec<Trial>)
     let round = read_round(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
     check_id(&round.id, || at.clone())?;
     check_times([Some(&round.started_at), round.finished_at.as_ref()], &at)?;
-    let trials = read_trials(&folder.join(TRIALS), &round, inflated_most);
+    let trials = read_trials(&folder.join(TRIALS), &round, max_inflated);
     let previous = folder.join(PREVIOUS);
     let trials = match trials {
-        Err(ArchiveError::Mixed { .. }) if previous.exists() => read_trials(&previous, &round, inflated_most),
+        Err(ArchiveError::Mixed { .. }) if previous.exists() => read_trials(&previous, &round, max_inflated),
         trials => trials,
     };
     Ok((round, trials?))
 }
 
-fn read_trials(path: &Path, round: &Round, inflated_most: u64) -> Result<Vec<Trial>, ArchiveError> {
+fn read_trials(path: &Path, round: &Round, max_inflated: u64) -> Result<Vec<Trial>, ArchiveError> {
     let cannot = |at: String| |source| ArchiveError::File { action: "read", at, source };
-    let lines = paceline_files::open_gzip(path, inflated_most).map_err(cannot(path.display().to_string()))?;
+    let lines = paceline_files::open_gzip(path, max_inflated).map_err(cannot(path.display().to_string()))?;
     let mut trials = Vec::new();
     let mut lines_by_id = HashMap::new();
     for (line, text) in (1..).zip(BoundedLines(lines)) {

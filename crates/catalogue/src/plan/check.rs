@@ -104,7 +104,7 @@ fn too_long(plan: &Plan) -> Vec<PlanProblem> {
             PlanProblem { load, key, text }
         })
         .collect();
-    let loads = plan.loads_most();
+    let loads = plan.max_loads();
     if loads > MAX_LOADS {
         let text = format!(
             "the plan expands to {loads} loads (each load and each of its twins, with each database and pool size); the maximum is {MAX_LOADS}: split the plan, or remove twins, databases or pool sizes"

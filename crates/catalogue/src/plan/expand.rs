@@ -11,7 +11,7 @@ use std::time::Duration;
 
 impl Plan {
     /// The number of loads in [`Plan::expanded`] at most, from the lengths of the lists.
-    pub(super) fn loads_most(&self) -> usize {
+    pub(super) fn max_loads(&self) -> usize {
         let databases = self.databases.len().saturating_mul(self.pool.len().max(1)).saturating_add(1);
         let has_balancer = |load: &PlanLoad| load.balancer.as_ref().or(self.balancer.as_ref()).is_some();
         let twins = |load: &PlanLoad| match has_balancer(load) {
@@ -185,7 +185,7 @@ mod tests {
         ] {
             let text = format!("name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{keys}{text}");
             let plan = Plan::parse("p.toml", &text).unwrap();
-            assert_eq!(plan.loads_most(), plan.expanded().unwrap().len(), "{text}");
+            assert_eq!(plan.max_loads(), plan.expanded().unwrap().len(), "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The length of a burst, if the plan does not say it.
 const BURST: Duration = Duration::from_secs(2);
 /// Whole seconds of the load are judged, and a burst shorter than this has none.
-const LEAST_BURST: Duration = Duration::from_secs(1);
+const MIN_BURST: Duration = Duration::from_secs(1);
 /// More bursts, or longer ones, are a mistake.
 const MAX_BURSTS: u32 = 1_000;
 /// As [`MAX_BURSTS`].
@@ -65,8 +65,8 @@ impl<'de> Deserialize<'de> for Bursts {
         if bursts.count == 0 || bursts.count > MAX_BURSTS {
             return Err(D::Error::custom(format!("`bursts` must be 1 to {MAX_BURSTS}")));
         }
-        if bursts.length < LEAST_BURST || bursts.length.max(bursts.pause) > MAX_LENGTH {
-            let least = format_duration(LEAST_BURST);
+        if bursts.length < MIN_BURST || bursts.length.max(bursts.pause) > MAX_LENGTH {
+            let least = format_duration(MIN_BURST);
             return Err(D::Error::custom(format!(
                 "`length` must be at least {least}, `length` and `pause` at most {}",
                 format_duration(MAX_LENGTH)

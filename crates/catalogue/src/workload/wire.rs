@@ -188,14 +188,14 @@ fn base_of(
 }
 
 /// The greatest x whose power of itself takes only a moment to compute, and little memory: half a million digits.
-const MOST_X: u32 = 100_000;
+const MAX_X: u32 = 100_000;
 
 fn computed_of(wire: WireComputed, document: &Document) -> Result<Computed, CatalogueError> {
     let (at, least) = (wire.least.span().start, wire.least.into_inner());
-    if least > wire.most || wire.most > MOST_X {
+    if least > wire.most || wire.most > MAX_X {
         return Err(document.complain(
             Some(at),
-            format!("`least` and `most` must be from 0 to {MOST_X}, and `least` not above `most`"),
+            format!("`least` and `most` must be from 0 to {MAX_X}, and `least` not above `most`"),
         ));
     }
     if !wire.path.get_ref().contains("{x}") {

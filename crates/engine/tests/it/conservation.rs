@@ -151,12 +151,12 @@ fn settings(random: &mut Random) -> Settings {
     };
     let closed = random.below(3) == 0;
     let depth = 1 + random.below(3) as u16 * random.below(4) as u16;
-    let warmup_most = match &shape {
+    let max_warmup = match &shape {
         _ if matches!(bound, Bound::Requests(_)) => 0,
         Shape::Trace(trace) => trace.moments.last().map_or(0, |last| last.0),
         _ => u64::MAX,
     };
-    let warmup = warmup_most.min(random.below(3) * random.below(10_000_000));
+    let warmup = max_warmup.min(random.below(3) * random.below(10_000_000));
     Settings {
         pace: [PaceKind::Sleep, PaceKind::Hybrid, PaceKind::Spin][random.below(3) as usize],
         requests: requests(random),

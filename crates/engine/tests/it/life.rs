@@ -19,7 +19,7 @@ struct Steady {
     closes: bool,
     /// Requests on the present connection of each slot, and the maximum on one.
     carried: Vec<u64>,
-    carried_most: Rc<std::cell::Cell<u64>>,
+    max_carried: Rc<std::cell::Cell<u64>>,
 }
 
 const CONNECT: Nanos = Nanos::from_millis(2);
@@ -34,7 +34,7 @@ impl Script for Steady {
 
     fn request(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
         self.carried[slot as usize] += 1;
-        self.carried_most.set(self.carried_most.get().max(self.carried[slot as usize]));
+        self.max_carried.set(self.max_carried.get().max(self.carried[slot as usize]));
         acts.push((now + SERVICE, Act::Send(Rc::clone(&self.answer))));
         if self.closes {
             acts.push((now + SERVICE, Act::Close));
@@ -44,16 +44,16 @@ impl Script for Steady {
 
 /// The outcome, and the maximum number of requests on one connection.
 fn run(settings: &Settings, closes: bool) -> (ThreadOutcome, u64) {
-    let carried_most = Rc::default();
+    let max_carried = Rc::default();
     let answer: Rc<[u8]> = if closes {
         Rc::from(&b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"[..])
     } else {
         response("ok")
     };
-    let server = Steady { answer, closes, carried: Vec::new(), carried_most: Rc::clone(&carried_most) };
+    let server = Steady { answer, closes, carried: Vec::new(), max_carried: Rc::clone(&max_carried) };
     let outcome = simulate(settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
     assert!(outcome.total.counts.add_up());
-    (outcome, carried_most.get())
+    (outcome, max_carried.get())
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn a_connection_is_renewed_after_its_requests() {
             job.window = Bound::Requests(100);
             job.depth = depth;
         });
-        let (outcome, carried_most) = run(&settings, false);
+        let (outcome, max_carried) = run(&settings, false);
         let counts = &outcome.connections;
-        assert_eq!((counts.made, counts.closed_as_asked, carried_most), (20, 20, 5), "depth {depth}");
+        assert_eq!((counts.made, counts.closed_as_asked, max_carried), (20, 20, 5), "depth {depth}");
         assert_eq!((counts.closed_by_server, counts.closed_by_us, counts.failed_attempts), (0, 0, 0));
         assert_eq!(outcome.total.counts.scheduled, 100);
     }
@@ -89,11 +89,11 @@ fn renewal_shows_as_connection_wait_in_an_open_loop() {
 fn without_keep_alive_connecting_and_service_add_up() {
     for closes in [false, true] {
         let settings = closed_loop(3, 1).with(|job| job.keep_alive = false);
-        let (outcome, carried_most) = run(&settings, closes);
+        let (outcome, max_carried) = run(&settings, closes);
         let sum = outcome.total.times(Measure::ConnectAndService);
         assert_eq!((sum.min(), sum.max()), (Some(5_000_000), Some(5_000_000)));
         assert_eq!(sum.count(), outcome.total.counts.scheduled);
-        assert_eq!(carried_most, 1);
+        assert_eq!(max_carried, 1);
         // Three at a time, 5 ms each; the first three connections were made before the window.
         assert_eq!(outcome.total.counts.scheduled, 600);
         // Whichever side closes, the close was planned.

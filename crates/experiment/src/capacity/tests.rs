@@ -158,7 +158,7 @@ fn plan() -> CapacityPlan {
         window: Duration::from_secs(5),
         warmup: Duration::from_secs(1),
         half_width: 0.05,
-        windows_most: 40,
+        max_windows: 40,
         confirm: Duration::from_secs(60),
         curve: true,
     }
@@ -314,7 +314,7 @@ fn an_estimate_counts_windows_of_their_real_length() {
     // 14 or 30 windows and 8 of the curve of 1 + 5 + 0.5 s each, and one or four long windows of 61.5 s.
     assert_eq!(seconds(5), [204, 493]);
     assert_eq!(seconds(18), [490, 987]);
-    let short = CapacityPlan { windows_most: 10, confirm: Duration::ZERO, curve: false, ..plan };
+    let short = CapacityPlan { max_windows: 10, confirm: Duration::ZERO, curve: false, ..plan };
     assert_eq!(short.estimate(Duration::from_secs(5)), [Duration::from_secs(65); 2]);
 }
 

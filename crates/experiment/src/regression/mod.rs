@@ -164,7 +164,7 @@ impl<'a> Gate<'a> {
             failures.candidate_failed += failed;
             add(&mut failures.candidate_windows, windows);
             let [base, candidate] = failures.shares();
-            failures.is_worse = candidate > base + self.plan.failures_most || failures.is_invalid();
+            failures.is_worse = candidate > base + self.plan.max_failures || failures.is_invalid();
         }
     }
 

@@ -61,7 +61,7 @@ pub struct RegressionPlan {
     /// The time within which it must be decided.
     pub budget: Duration,
     /// The share of failed requests by which the candidate may exceed the base.
-    pub failures_most: f64,
+    pub max_failures: f64,
     /// Facts to print beside the result: the same content on both sides, uncommitted changes.
     pub notes: Vec<String>,
 }

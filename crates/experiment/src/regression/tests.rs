@@ -88,7 +88,7 @@ pub(crate) fn plan(loads: usize) -> RegressionPlan {
         launch: Vec::new(),
         judge: JudgeRule::Quietest,
         budget: Duration::from_secs(600),
-        failures_most: 0.001,
+        max_failures: 0.001,
         notes: Vec::new(),
     }
 }

@@ -214,8 +214,8 @@ fn server_died(trial: &Trial) -> Option<TypedVerdict> {
 fn stolen_time(trial: &Trial) -> Option<TypedVerdict> {
     let used = used_cores(trial);
     let judged = trial.cores.iter().filter(|core| used.is_empty() || used.contains(&core.core));
-    let worst = judged.max_by(|a, b| a.steal_share_least().total_cmp(&b.steal_share_least()))?;
-    disturbance(worst.steal_share_least()).map(|severity| TypedVerdict::StolenTime {
+    let worst = judged.max_by(|a, b| a.min_steal_share().total_cmp(&b.min_steal_share()))?;
+    disturbance(worst.min_steal_share()).map(|severity| TypedVerdict::StolenTime {
         core: worst.core,
         steal_s: worst.steal_s,
         over_s: worst.over_s,
@@ -425,8 +425,8 @@ fn instances_of(trial: &Trial) -> Option<impl Iterator<Item = &ProcessUse>> {
     Some(balanced_processes(trial)?.iter().filter(|process| process.role == ProcessRole::Instance))
 }
 
-fn is_short(found: u64, expected: u64, missing_most: f64) -> bool {
-    (found as f64) < expected as f64 * (1.0 - missing_most)
+fn is_short(found: u64, expected: u64, max_missing: f64) -> bool {
+    (found as f64) < expected as f64 * (1.0 - max_missing)
 }
 
 fn queries_not_run(trial: &Trial) -> Option<TypedVerdict> {

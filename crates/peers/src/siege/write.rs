@@ -9,7 +9,7 @@ use paceline_record::Run;
 use std::fmt::Write as _;
 
 /// The number of failures after which siege gives up.
-const MOST_FAILURES: u64 = 1024;
+const MAX_FAILURES: u64 = 1024;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// The figures of a report.
@@ -91,7 +91,7 @@ pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
 
 /// The text if no connection can be made.
 pub fn unreachable(command: &SiegeCommand, errors: &[&str]) -> ToolOutput {
-    let failed = command.requests.unwrap_or(MOST_FAILURES).min(MOST_FAILURES);
+    let failed = command.requests.unwrap_or(MAX_FAILURES).min(MAX_FAILURES);
     let begun = begin(command).stderr;
     let error: String = errors.iter().map(|error| format!("[error] {error}\n")).collect();
     let report = output(command, &Figures { failed, ..Figures::default() }, "\n");

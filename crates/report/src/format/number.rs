@@ -93,7 +93,7 @@ pub fn value(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn of(mean: f64, half: f64) -> Figure {
+    fn figure(mean: f64, half: f64) -> Figure {
         let interval = (half > 0.0).then_some([mean - half, mean + half]);
         let (median, min, max) = (mean, mean - half / 3.0, mean + half / 3.0);
         Figure { median, min, max, launches: 3, mean: Some(mean), interval, ..Figure::default() }
@@ -113,7 +113,7 @@ mod tests {
             (1_234_567.0, 40_000.0, "1,230,000"),
             (0.0, 0.0, "0"),
         ] {
-            assert_eq!(figure_in(&of(mean, half), 1.0), text, "{mean} ± {half}");
+            assert_eq!(figure_in(&figure(mean, half), 1.0), text, "{mean} ± {half}");
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
             (100.0, 60.0, ["80.0–120", ""]),
             (100.0, 0.0, ["100", ""]),
         ] {
-            assert_eq!(with_interval(&of(mean, half), 1.0), texts);
+            assert_eq!(with_interval(&figure(mean, half), 1.0), texts);
         }
     }
 

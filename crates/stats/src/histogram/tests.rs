@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use proptest::prelude::*;
 
-fn of(values: &[u64]) -> Histogram {
+fn histogram_of(values: &[u64]) -> Histogram {
     let mut histogram = Histogram::new();
     values.iter().for_each(|value| histogram.record(*value));
     histogram
@@ -49,7 +49,7 @@ fn an_empty_histogram_has_no_numbers() {
 
 #[test]
 fn a_value_beyond_the_highest_is_kept_in_sum_and_maximum() {
-    let histogram = of(&[1, u64::MAX]);
+    let histogram = histogram_of(&[1, u64::MAX]);
     assert_eq!(histogram.max(), Some(u64::MAX));
     assert_eq!(histogram.sum(), u128::from(u64::MAX) + 1);
     assert_eq!(histogram.count_at_or_below(HIGHEST), 2);
@@ -58,7 +58,7 @@ fn a_value_beyond_the_highest_is_kept_in_sum_and_maximum() {
 #[test]
 fn published_ranks() {
     // Ten values: the 70 % quantile is the seventh, although 0.7 * 10 may be rounded in binary.
-    let histogram = of(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
+    let histogram = histogram_of(&[10, 20, 30, 40, 50, 60, 70, 80, 90, 100]);
     for (q, value) in [(0.0, 10), (0.1, 10), (0.7, 70), (0.71, 80), (0.95, 100), (1.0, 100)] {
         assert_eq!(histogram.quantile(q), Some(value), "quantile {q}");
     }
@@ -101,7 +101,7 @@ fn announced_length_is_checked_before_allocating() {
 
 /// A histogram whose header is changed at one place.
 fn with_header(at: usize, bytes: &[u8]) -> String {
-    let text = of(&[5]).to_base64();
+    let text = histogram_of(&[5]).to_base64();
     let mut plain = Vec::new();
     let compressed = STANDARD.decode(text).unwrap();
     std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&compressed[8..]), &mut plain).unwrap();
@@ -115,7 +115,7 @@ fn with_header(at: usize, bytes: &[u8]) -> String {
 
 #[test]
 fn impossible_headers_are_errors() {
-    assert_eq!(Histogram::from_base64(&with_header(0, &[0x1c])).unwrap(), of(&[5]));
+    assert_eq!(Histogram::from_base64(&with_header(0, &[0x1c])).unwrap(), histogram_of(&[5]));
     for (at, bytes, reason) in [
         (0, vec![0], "does not begin with the signature of the encoding"),
         (7, vec![200], "of 200 bytes of counts"),
@@ -135,7 +135,7 @@ fn impossible_headers_are_errors() {
 #[test]
 fn spectrum_ends_at_the_maximum() {
     assert!(Histogram::new().spectrum(5).is_empty() && Histogram::new().standard_deviation().is_none());
-    let histogram = of(&(1..=1_000).collect::<Vec<_>>());
+    let histogram = histogram_of(&(1..=1_000).collect::<Vec<_>>());
     let steps = histogram.spectrum(5);
     let first: Vec<f64> = steps.iter().take(7).map(|step| step.quantile).collect();
     assert_eq!(first, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55]);
@@ -153,7 +153,7 @@ fn spectrum_matches_the_hdrhistogram_library() {
     let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
     values.iter().for_each(|value| library.record(*value).unwrap());
     let theirs: Vec<_> = library.iter_quantiles(5).collect();
-    let ours = of(&values).spectrum(5);
+    let ours = histogram_of(&values).spectrum(5);
     assert_eq!(ours.len(), theirs.len());
     for (ours, theirs) in ours.iter().zip(theirs) {
         assert!((ours.quantile - theirs.quantile_iterated_to()).abs() < 1e-9, "{ours:?} {theirs:?}");
@@ -164,7 +164,7 @@ fn spectrum_matches_the_hdrhistogram_library() {
 proptest! {
     #[test]
     fn spectrum_contains_quantiles(values in prop::collection::vec(0..HIGHEST, 1..300)) {
-        let histogram = of(&values);
+        let histogram = histogram_of(&values);
         for step in histogram.spectrum(5) {
             prop_assert_eq!(Some(step.value), histogram.quantile(step.quantile), "{:?}", step);
             prop_assert_eq!(step.count, histogram.count_at_or_below(step.value));
@@ -173,7 +173,7 @@ proptest! {
 
     #[test]
     fn quantiles_agree_with_a_sorted_list(mut values in prop::collection::vec(0..10_000_000_000u64, 1..400), q in 0.0..=1.0f64) {
-        let histogram = of(&values);
+        let histogram = histogram_of(&values);
         values.sort_unstable();
         let rank = ((q * values.len() as f64) * (1.0 - 1e-12)).ceil().max(1.0) as usize;
         let exact = values[rank - 1];
@@ -186,25 +186,25 @@ proptest! {
 
     #[test]
     fn merging_equals_recording_everything(a in prop::collection::vec(any::<u64>(), 0..200), b in prop::collection::vec(any::<u64>(), 0..200)) {
-        let mut merged = of(&a);
-        merged.merge(&of(&b));
-        prop_assert_eq!(merged, of(&[a, b].concat()));
+        let mut merged = histogram_of(&a);
+        merged.merge(&histogram_of(&b));
+        prop_assert_eq!(merged, histogram_of(&[a, b].concat()));
     }
 
     #[test]
     fn drain_moves_every_count(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
-        let (mut total, mut current) = (of(&a), of(&b));
+        let (mut total, mut current) = (histogram_of(&a), histogram_of(&b));
         let kept = current.drain_into(&mut total);
         prop_assert!(current == Histogram::new());
-        prop_assert_eq!(&total, &of(&[a, b.clone()].concat()));
+        prop_assert_eq!(&total, &histogram_of(&[a, b.clone()].concat()));
         let mut again = Histogram::new();
         again.merge_compact(&kept);
-        prop_assert_eq!(again, of(&b));
+        prop_assert_eq!(again, histogram_of(&b));
     }
 
     #[test]
     fn compacts_merge(a in prop::collection::vec(0..HIGHEST, 0..200), b in prop::collection::vec(0..HIGHEST, 0..200)) {
-        let compact = |values: &[u64]| of(values).drain_into(&mut Histogram::new());
+        let compact = |values: &[u64]| histogram_of(values).drain_into(&mut Histogram::new());
         let mut sum = compact(&a);
         sum.merge(&compact(&b));
         prop_assert_eq!(&sum, &compact(&[a, b].concat()));
@@ -212,14 +212,14 @@ proptest! {
 
     #[test]
     fn encoding_keeps_every_count(values in prop::collection::vec(0..HIGHEST, 0..300)) {
-        let histogram = of(&values);
+        let histogram = histogram_of(&values);
         let back = Histogram::from_base64(&histogram.to_base64()).unwrap();
         prop_assert_eq!(back.bars().collect::<Vec<_>>(), histogram.bars().collect::<Vec<_>>());
     }
 
     #[test]
     fn the_hdrhistogram_library_reads_the_encoding(values in prop::collection::vec(0..=HIGHEST, 0..300)) {
-        let histogram = of(&values);
+        let histogram = histogram_of(&values);
         let library = library_from_base64(&histogram.to_base64());
         let cells = library.iter_recorded().map(|cell| (library.lowest_equivalent(cell.value_iterated_to()), cell.count_at_value()));
         prop_assert_eq!(cells.collect::<Vec<_>>(), histogram.bars().map(|(lowest, _, count)| (lowest, count)).collect::<Vec<_>>());
@@ -239,7 +239,7 @@ proptest! {
     fn agrees_with_the_hdrhistogram_library(values in prop::collection::vec(0..HIGHEST, 1..300), q in 0.0..=1.0f64) {
         let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST, 3).unwrap();
         values.iter().for_each(|value| library.record(*value).unwrap());
-        let ours = of(&values).quantile(q).unwrap();
+        let ours = histogram_of(&values).quantile(q).unwrap();
         prop_assert!(library.equivalent(ours, library.value_at_quantile(q)));
     }
 }

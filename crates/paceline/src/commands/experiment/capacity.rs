@@ -91,7 +91,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         window: arguments.window,
         warmup: context.flags.warm_up(),
         half_width: arguments.precision / 100.0,
-        windows_most: arguments.windows,
+        max_windows: arguments.windows,
         confirm: arguments.confirm,
         curve: !arguments.no_curve,
     };

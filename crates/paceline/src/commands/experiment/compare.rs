@@ -288,7 +288,7 @@ fn compare_sides(
                 names: sides.map(str::to_owned),
                 primary,
                 margin,
-                pairs_most: flags.max_pairs(),
+                max_pairs: flags.max_pairs(),
             };
             run_comparison([&mut first, &mut second], &plan, &mut |progress| exit::say(&line(&progress)))
                 .map_err(complaint)
@@ -488,7 +488,7 @@ fn measure_once(
         window: request.window,
         warmup: request.warmup,
         half_width: SEARCH_HALF_WIDTH,
-        windows_most: MAX_SEARCH_WINDOWS,
+        max_windows: MAX_SEARCH_WINDOWS,
         confirm: Duration::ZERO,
         curve: false,
     };

@@ -8,13 +8,13 @@ use paceline_judge::MAX_DISTURBANCE;
 
 /// A reported time may exceed the true one by this much: the kernel's path in both directions, and a wake-up, which the
 /// reference server does not see. Twice the value on a quiet machine: 235 microseconds at a p99.
-const EXCESS_MOST_NS: u64 = 500_000;
+const MAX_EXCESS_NS: u64 = 500_000;
 /// And by this share: the width of a histogram cell, and the random variation of a percentile.
 const MAX_EXCESS_SHARE: f64 = 0.05;
 /// Shares of time used by others above which the machine counts as noisy.
 const MAX_NOISE: f64 = 0.01;
 /// Generator lag p99 above which a pace that spins is not punctual, in nanoseconds.
-const LAG_MOST_NS: u64 = 50_000;
+const MAX_LAG_NS: u64 = 50_000;
 
 /// The verdict of the self-test.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) fn judge(results: &SelftestResults) -> SelftestVerdict {
     }
     for (pace, lag) in &results.lags {
         let p99 = lag.quantile(0.99).unwrap_or(0);
-        if *pace != "sleep" && p99 > LAG_MOST_NS {
+        if *pace != "sleep" && p99 > MAX_LAG_NS {
             verdict.notes.push(format!(
                 "even with --pace {pace}, 1% of the sends are at least {} \u{b5}s late",
                 p99 / 1_000
@@ -79,7 +79,7 @@ fn judge_truth(truth: &TruePercentiles, disturbed: bool, verdict: &mut SelftestV
     for &(q, real, reported) in &truth.points {
         let tolerance = (real as f64 * MAX_EXCESS_SHARE) as u64;
         let too_low = reported + tolerance < real;
-        let too_high = reported > real + tolerance + EXCESS_MOST_NS;
+        let too_high = reported > real + tolerance + MAX_EXCESS_NS;
         if too_low || too_high && !disturbed {
             let (name, what, percent) = (truth.service.name(), truth.what, q * 100.0);
             verdict.wrong.push(format!(

@@ -15,7 +15,7 @@ use crate::reference::Service;
 use std::time::Duration;
 
 /// Enough for a hundred requests, the fewest for a p99.
-const LEAST: Duration = Duration::from_millis(100);
+const MIN_DURATION: Duration = Duration::from_millis(100);
 
 /// Flags of `paceline selftest`.
 #[derive(clap::Args, Debug)]
@@ -50,7 +50,7 @@ pub struct ServerArguments {
 /// Parses a duration that is long enough for a measurement.
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = super::run::duration(text)?;
-    if time < LEAST {
+    if time < MIN_DURATION {
         return Err("this duration is too short to measure; write 100ms or more".to_owned());
     }
     Ok(time)

@@ -100,7 +100,7 @@ pub struct Settings {
     pub loads: Vec<SettingsLoad>,
     launch: Vec<GateMetric>,
     judge: JudgeRule,
-    failures_most: f64,
+    max_failures: f64,
     pub ignore: Vec<glob::Pattern>,
     pub records: Option<PathBuf>,
     /// Whether both sides are profiled afterwards, and the folder for the flame graphs if one is given.
@@ -147,7 +147,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         launch: margins.iter().flatten().filter(launch).cloned().collect(),
         judge: if margins.is_some() { JudgeRule::All } else { JudgeRule::Quietest },
         loads,
-        failures_most: failures_most(&file, &shared)?,
+        max_failures: max_failures(&file, &shared)?,
         ignore: patterns(&file)?,
         records: shared.load.records.clone(),
         profile: shared.flags.profile.clone(),
@@ -353,7 +353,7 @@ fn load_flags(shared: &SharedFlags<'_>) -> impl Iterator<Item = &'static str> {
 }
 
 /// The accepted share of failed requests.
-fn failures_most(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<f64> {
+fn max_failures(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<f64> {
     let of_file = file.max_errors.map_or(MAX_FAILURES, |most| most.0);
     let Some(text) = &shared.flags.max_errors else { return Ok(of_file) };
     let percent = text.trim().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
@@ -391,7 +391,7 @@ impl Settings {
             launch: self.launch.clone(),
             judge: self.judge,
             budget: self.budget,
-            failures_most: self.failures_most,
+            max_failures: self.max_failures,
             notes,
         }
     }
