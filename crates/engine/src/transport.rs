@@ -204,3 +204,25 @@ pub trait Transport {
     /// Only errors that end the run.
     fn wait(&mut self, wait_limit: WaitLimit, ready: &mut Vec<Readiness>) -> io::Result<()>;
 }
+
+/// Sends the waiting bytes, as far as there is room, and removes those that were taken; returns their number.
+///
+/// # Errors
+/// The connection is broken.
+pub(crate) fn send_waiting<T: Transport>(
+    transport: &mut T,
+    slot: Slot,
+    waiting: &mut Vec<u8>,
+) -> io::Result<usize> {
+    let mut sent = 0;
+    let mut result = Ok(());
+    while sent < waiting.len() && result.is_ok() {
+        result = transport.send(slot, &waiting[sent..]).map(|taken| sent += taken);
+    }
+    // Also after an error: bytes that were taken are never sent again.
+    waiting.drain(..sent);
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+        Ok(()) | Err(_) => Ok(sent),
+    }
+}

@@ -6,6 +6,7 @@
 
 use super::stream::Http2Stream;
 use crate::hot::{BlockIndex, ExchangeIndex};
+use crate::transport::send_waiting;
 use crate::{Nanos, Slot, Transport};
 use paceline_http::BodyBytes;
 use paceline_http::h2::{
@@ -135,17 +136,7 @@ impl Http2Connection {
 
     /// Sends the written bytes, as far as the socket has room. Returns how many it took.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
-        let mut sent = 0;
-        let mut result = Ok(());
-        while sent < self.out.len() && result.is_ok() {
-            result = transport.send(slot, &self.out[sent..]).map(|taken| sent += taken);
-        }
-        // Also after an error: bytes that were taken are never sent again.
-        self.out.drain(..sent);
-        match result {
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            Ok(()) | Err(_) => Ok(sent),
-        }
+        send_waiting(transport, slot, &mut self.out)
     }
 
     /// Writes as much of a stream's body as both windows, frames and output allow. Returns whether that completed the

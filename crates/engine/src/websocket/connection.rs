@@ -1,6 +1,7 @@
 //! The state of one WebSocket: its handshake, the answer being received, and the bytes that wait for room in its socket.
 
 use crate::hot::{BlockIndex, ExchangeIndex, JudgedHead, PartialResponse};
+use crate::transport::send_waiting;
 use crate::{Nanos, Slot, Transport};
 use paceline_http::ContentCoding;
 use paceline_http::LineEnds;
@@ -83,16 +84,7 @@ impl WebSocketConnection {
     /// # Errors
     /// The connection is broken.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
-        let mut sent = 0;
-        while sent < self.out.len() {
-            match transport.send(slot, &self.out[sent..]) {
-                Ok(taken) => sent += taken,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-        self.out.drain(..sent);
-        Ok(sent)
+        send_waiting(transport, slot, &mut self.out)
     }
 
     /// Resets to the initial state, and keeps the memory.

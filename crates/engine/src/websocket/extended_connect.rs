@@ -7,6 +7,7 @@
 
 use crate::h2::failure_of;
 use crate::outcome::ConnectionFailure;
+use crate::transport::send_waiting;
 use crate::{IoProgress, Readiness, Slot, Transport, WaitLimit};
 use paceline_http::Scheme;
 use paceline_http::h2::{
@@ -88,15 +89,7 @@ impl Tunnel {
 
     /// Sends what waits; returns whether all of it was taken.
     fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<bool> {
-        let mut sent = 0;
-        while sent < self.out.len() {
-            match transport.send(slot, &self.out[sent..]) {
-                Ok(taken) => sent += taken,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-        self.out.drain(..sent);
+        send_waiting(transport, slot, &mut self.out)?;
         Ok(self.out.is_empty())
     }
 
