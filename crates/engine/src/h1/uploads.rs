@@ -5,11 +5,11 @@
 //! sent, and then the connection can carry no other request: the server may still expect the body.
 
 use super::connection::SentRequests;
-use crate::hot::KindChoice;
+use crate::hot::RequestOrder;
 use crate::outcome::ContinueCounts;
-use crate::{Nanos, Random, RequestKind, Requests, Slot};
+use crate::{Nanos, RequestKind, Requests, Slot};
 use paceline_http::Expander;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How long a body waits for 100 Continue: as long as in curl. A server may not know it (RFC 9110 §10.1.1).
@@ -21,10 +21,7 @@ const MAX_TURN_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Uploads {
     requests: Arc<Requests>,
-    choice: KindChoice,
-    expander: Expander<Random>,
-    /// Kinds of requests that were handed back: sent before any is drawn.
-    first: VecDeque<u16>,
+    order: RequestOrder,
     /// Kind and number of the next request, if it is made.
     next: Option<(u16, u64)>,
     /// Its bytes, if they are not the same in every request of its kind.
@@ -81,13 +78,11 @@ fn head_bytes(text: &[u8]) -> usize {
 impl Uploads {
     /// The requests of worker `worker` of `workers`.
     pub(super) fn new(requests: &Arc<Requests>, seed: u64, worker: u32, workers: u32) -> Self {
-        let (choice, values) = KindChoice::new(requests, seed, worker);
         let templates = requests.kinds().iter().map(|kind| &kind.template);
+        let expander = |values| Expander::new(worker, workers, values, requests.files(), templates);
         Self {
-            choice,
-            expander: Expander::new(worker, workers, values, requests.files(), templates),
+            order: RequestOrder::new(requests, seed, worker, expander),
             requests: Arc::clone(requests),
-            first: VecDeque::new(),
             next: None,
             text: Vec::new(),
             slots: HashMap::new(),
@@ -100,14 +95,15 @@ impl Uploads {
         let kind = match self.next {
             Some((kind, _)) => kind,
             None => {
-                let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
-                self.next = Some((kind, self.expander.number()));
+                let kind = self.order.next_kind();
+                let expander = &mut self.order.expander;
+                self.next = Some((kind, expander.number()));
                 let template = &self.requests.kinds()[usize::from(kind)].template;
                 match template.as_fixed() {
-                    Some(_) => self.expander.skip_number(),
+                    Some(_) => expander.skip_number(),
                     None => {
                         self.text.clear();
-                        self.expander.expand(template, &mut self.text);
+                        expander.expand(template, &mut self.text);
                     }
                 }
                 kind
@@ -239,21 +235,14 @@ impl Uploads {
 
     /// The server has not processed a request: it is sent again, with its number.
     pub(super) fn give_back(&mut self, kind: u16, number: u64) {
-        self.first.push_back(kind);
-        self.expander.return_number(number);
+        self.order.give_back(kind, number);
     }
 
     /// Skips the next request, which will not be sent; returns its kind.
     pub(super) fn skip(&mut self) -> u16 {
         match self.next.take() {
             Some((kind, _)) => kind,
-            None => match self.first.pop_front() {
-                Some(kind) => {
-                    self.expander.skip_number();
-                    kind
-                }
-                None => self.choice.draw(),
-            },
+            None => self.order.skip(),
         }
     }
 

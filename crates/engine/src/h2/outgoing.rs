@@ -5,11 +5,10 @@
 
 use super::connection::Http2Connection;
 use super::stream::{Http2Stream, Streams};
-use crate::hot::{ExchangeIndex, KindChoice, MadeStep, Scenario, SendTimes, Tracker};
-use crate::{Nanos, Random, Settings, Slot};
+use crate::hot::{ExchangeIndex, MadeStep, RequestOrder, Scenario, SendTimes, Tracker};
+use crate::{Nanos, Settings, Slot};
 use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT, write_text_request};
 use paceline_http::{BodyBytes, Expander, Scheme};
-use std::collections::VecDeque;
 
 /// The maximum length of prepared requests: as many as are sent at once.
 const MAX_PREPARED_BYTES: usize = 64 * 1024;
@@ -17,11 +16,7 @@ const MAX_PREPARED_BYTES: usize = 64 * 1024;
 /// The requests that a worker sends.
 pub(super) struct Http2Outgoing {
     blocks: RequestBlocks,
-    choice: KindChoice,
-    expander: Expander<Random>,
-    /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule, and of
-    /// those that were drawn and found no room.
-    first: VecDeque<u16>,
+    order: RequestOrder,
     /// The streams being begun.
     begun: Vec<WrittenStream>,
     /// The table of its connection before.
@@ -68,18 +63,17 @@ impl Http2Outgoing {
         let &Settings { ref requests, seed, .. } = settings;
         let (place, places) = settings.place_of(worker);
         let blocks = RequestBlocks::new(requests.http2());
-        let (choice, values) = KindChoice::new(requests, seed, place);
         let depth = usize::from(settings.job.depth);
         let repeated = if blocks.count() == 1 { blocks.repeated(0) } else { None };
         let prepared = repeated.map(|frame| {
             let count = (MAX_PREPARED_BYTES / frame.len()).clamp(1, depth);
             PreparedFrames { bytes: frame.repeat(count), length: frame.len() }
         });
+        let expander =
+            |values| Expander::for_parts(place, places, values, requests.files(), blocks.parts_max());
         Self {
-            choice,
-            expander: Expander::for_parts(place, places, values, requests.files(), blocks.parts_max()),
+            order: RequestOrder::new(requests, seed, place, expander),
             blocks,
-            first: VecDeque::new(),
             begun: Vec::with_capacity(depth),
             table_before: RequestTable::Empty,
             prepared,
@@ -189,14 +183,14 @@ impl Http2Outgoing {
     /// Writes the frames of one request, if a stream is available.
     fn write_next(&mut self, slot: Slot, connection: &mut Http2Connection, streams: &mut Streams) -> bool {
         let Some((place, stream)) = streams.open(slot, &mut connection.ids) else { return false };
-        let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
-        let (start, number) = (connection.out.len(), self.expander.number());
+        let kind = self.order.next_kind();
+        let (start, number) = (connection.out.len(), self.order.expander.number());
         stream.begin(kind, number, connection.peer.initial_window_size);
         self.blocks.write(
             kind.into(),
             stream.id,
             &mut connection.table,
-            &mut self.expander,
+            &mut self.order.expander,
             &mut connection.out,
             &mut self.body,
         );
@@ -337,8 +331,7 @@ impl Http2Outgoing {
             if S::IS_USED {
                 scenario.undo(slot, begun.place);
             } else if self.prepared.is_none() {
-                self.first.push_front(begun.kind);
-                self.expander.undo_number(stream.number);
+                self.order.undo(begun.kind, stream.number);
             }
             let fixed = if S::IS_USED { None } else { self.blocks.body(begun.kind.into()) };
             let body = fixed.unwrap_or(BodyBytes::Kept(&stream.body));
@@ -362,19 +355,12 @@ impl Http2Outgoing {
     /// The server has not processed a request: makes it due again, with its number.
     pub(super) fn give_back(&mut self, kind: u16, number: u64) {
         if self.prepared.is_none() {
-            self.expander.return_number(number);
-            self.first.push_back(kind);
+            self.order.give_back(kind, number);
         }
     }
 
     /// Skips the next request, which will not be sent; returns its kind.
     pub(super) fn skip(&mut self) -> u16 {
-        match self.first.pop_front() {
-            Some(kind) => {
-                self.expander.skip_number();
-                kind
-            }
-            None => self.choice.draw(),
-        }
+        self.order.skip()
     }
 }

@@ -2,27 +2,23 @@
 //!
 //! A request that is the same every time is encoded once; every stream shares its bytes.
 
-use crate::hot::KindChoice;
-use crate::{Random, Settings};
+use crate::Settings;
+use crate::hot::RequestOrder;
 use bytes::Bytes;
 use paceline_http::h3::{RequestSections, write_text_request};
 use paceline_http::{Expander, GeneratedBody, Scheme};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The requests of a worker.
 pub(super) struct Http3Outgoing {
     sections: RequestSections,
-    choice: KindChoice,
-    expander: Expander<Random>,
+    order: RequestOrder,
     /// By kind: the frames before the body, if the request is the same every time.
     heads: Box<[Option<Bytes>]>,
     /// By kind: the body, if it is the same every time.
     bodies: Box<[Option<Bytes>]>,
     /// By kind: the body, if it is generated.
     generated: Box<[Option<Arc<SharedBody>>]>,
-    /// Kinds of requests that were handed back, in the order of the schedule: sent before any is drawn.
-    first: VecDeque<u16>,
     head: Vec<u8>,
     body: Vec<u8>,
     /// The scheme of the requests of a scenario.
@@ -71,17 +67,16 @@ impl Http3Outgoing {
         let &Settings { ref requests, seed, .. } = settings;
         let (place, places) = settings.place_of(worker);
         let sections = RequestSections::new(requests.http2());
-        let (choice, values) = KindChoice::new(requests, seed, place);
         let kinds = 0..sections.count();
         let generated = |kind| sections.generated_body(kind).map(|body| Arc::new(SharedBody::new(&body)));
+        let expander =
+            |values| Expander::for_parts(place, places, values, requests.files(), sections.parts_max());
         Self {
-            choice,
-            expander: Expander::for_parts(place, places, values, requests.files(), sections.parts_max()),
+            order: RequestOrder::new(requests, seed, place, expander),
             heads: kinds.clone().map(|kind| sections.fixed_head(kind).map(Bytes::from)).collect(),
             generated: kinds.clone().map(generated).collect(),
             bodies: kinds.map(|kind| sections.fixed_body(kind).map(Bytes::copy_from_slice)).collect(),
             sections,
-            first: VecDeque::new(),
             head: Vec::new(),
             body: Vec::new(),
             scheme: settings.job.url.scheme,
@@ -91,17 +86,18 @@ impl Http3Outgoing {
     /// The next request.
     #[inline]
     pub(super) fn next(&mut self) -> NextRequest {
-        let kind = self.first.pop_front().unwrap_or_else(|| self.choice.draw());
-        let number = self.expander.number();
+        let kind = self.order.next_kind();
+        let expander = &mut self.order.expander;
+        let number = expander.number();
         let body = self.bodies[usize::from(kind)].clone();
         let bytes = match (&self.heads[usize::from(kind)], body) {
             (Some(head), Some(body)) => {
-                self.expander.skip_number();
+                expander.skip_number();
                 [head.clone(), body]
             }
             (_, body) => {
                 self.head.clear();
-                self.sections.write(kind.into(), &mut self.expander, &mut self.head, &mut self.body);
+                self.sections.write(kind.into(), expander, &mut self.head, &mut self.body);
                 let body = body.unwrap_or_else(|| Bytes::copy_from_slice(&self.body));
                 [Bytes::copy_from_slice(&self.head), body]
             }
@@ -118,18 +114,11 @@ impl Http3Outgoing {
 
     /// The server has not processed a request: makes it due again, with its number.
     pub(super) fn give_back(&mut self, kind: u16, number: u64) {
-        self.expander.return_number(number);
-        self.first.push_back(kind);
+        self.order.give_back(kind, number);
     }
 
     /// Skips the next request, which will not be sent; returns its kind.
     pub(super) fn skip(&mut self) -> u16 {
-        match self.first.pop_front() {
-            Some(kind) => {
-                self.expander.skip_number();
-                kind
-            }
-            None => self.choice.draw(),
-        }
+        self.order.skip()
     }
 }

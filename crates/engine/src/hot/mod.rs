@@ -42,6 +42,6 @@ pub(crate) use request_tracker::{AnswerGroup, PartialResponse, SendTimes, Tracke
 pub(crate) use scenario::{MadeStep, ResponsePart, ScenarioCounts};
 pub use scenario::{PlainLoad, Scenario};
 pub use schedule::scheduled_in_window;
-pub(crate) use source::{KindChoice, RequestSource};
+pub(crate) use source::{RequestOrder, RequestSource};
 pub(crate) use worker::settling_nap;
 pub use worker::{RunControl, Worker};

@@ -16,7 +16,7 @@ const STREAM: u64 = 0x7265_7175_6573_7473;
 
 /// Draws kinds of request by weight.
 #[derive(Debug)]
-pub(crate) struct KindChoice {
+struct KindChoice {
     /// The cumulative weights of the kinds.
     weights: Box<[u64]>,
     random: Random,
@@ -25,7 +25,7 @@ pub(crate) struct KindChoice {
 impl KindChoice {
     /// A choice among the kinds of a run, and the random source of the values in its requests. Each worker has its own
     /// two sequences, separated by a random distance among 2^64 starting points.
-    pub(crate) fn new(requests: &Requests, seed: u64, worker: u32) -> (Self, Random) {
+    fn new(requests: &Requests, seed: u64, worker: u32) -> (Self, Random) {
         let mut seeds = Random::new(seed ^ STREAM);
         (0..2 * worker).for_each(|_| _ = seeds.next_u64());
         let [random, values] = [seeds.next_u64(), seeds.next_u64()].map(Random::new);
@@ -38,12 +38,65 @@ impl KindChoice {
 
     /// The kind of the next request.
     #[inline]
-    pub(crate) fn draw(&mut self) -> u16 {
+    fn draw(&mut self) -> u16 {
         if self.weights.len() == 1 {
             return 0;
         }
         let drawn = self.random.below(self.weights.last().copied().unwrap_or(0));
         self.weights.partition_point(|sum| *sum <= drawn) as u16
+    }
+}
+
+/// Which request is next, for a protocol that writes the bytes itself.
+#[derive(Debug)]
+pub(crate) struct RequestOrder {
+    choice: KindChoice,
+    /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule, and of
+    /// those that were drawn and found no room.
+    first: VecDeque<u16>,
+    /// Numbers the requests, and fills in their placeholders.
+    pub expander: Expander<Random>,
+}
+
+impl RequestOrder {
+    /// The order of worker `worker`; `expander` gets the random source of the values in its requests.
+    pub(crate) fn new(
+        requests: &Requests,
+        seed: u64,
+        worker: u32,
+        expander: impl FnOnce(Random) -> Expander<Random>,
+    ) -> Self {
+        let (choice, values) = KindChoice::new(requests, seed, worker);
+        Self { choice, first: VecDeque::new(), expander: expander(values) }
+    }
+
+    /// The kind of the next request, which the expander numbers.
+    #[inline]
+    pub(crate) fn next_kind(&mut self) -> u16 {
+        self.first.pop_front().unwrap_or_else(|| self.choice.draw())
+    }
+
+    /// A request found no room: it is next again, with its number. The last one goes first.
+    pub(crate) fn undo(&mut self, kind: u16, number: u64) {
+        self.first.push_front(kind);
+        self.expander.undo_number(number);
+    }
+
+    /// The server has not processed a request: makes it due again, with its number.
+    pub(crate) fn give_back(&mut self, kind: u16, number: u64) {
+        self.expander.return_number(number);
+        self.first.push_back(kind);
+    }
+
+    /// Skips the next request, which will not be sent; returns its kind.
+    pub(crate) fn skip(&mut self) -> u16 {
+        match self.first.pop_front() {
+            Some(kind) => {
+                self.expander.skip_number();
+                kind
+            }
+            None => self.choice.draw(),
+        }
     }
 }
 
