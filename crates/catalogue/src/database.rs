@@ -5,8 +5,7 @@
 //! launch, fills its tables and checks them.
 
 use crate::document::Document;
-use crate::{CatalogueError, FixedAddress, FrameworkKind, Manifest, Setup, Traits};
-use std::collections::BTreeMap;
+use crate::{CatalogueError, Manifest, Setup};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -177,31 +176,14 @@ impl Database {
     /// The database as a manifest, so that it can be set up, built and asked for its version; it has no form to be
     /// launched in.
     pub fn as_server(&self) -> Manifest {
+        let id = format!("database-{}", self.id);
         Manifest {
-            id: format!("database-{}", self.id),
-            folder: self.folder.clone(),
-            name: self.name.clone(),
-            language: String::new(),
-            framework: String::new(),
-            engine: String::new(),
-            kind: FrameworkKind::Platform,
-            tags: Vec::new(),
-            sources: Vec::new(),
-            workloads: Vec::new(),
-            databases: Vec::new(),
             packages: self.packages.clone(),
             needs: self.needs.clone(),
-            pass_env: Vec::new(),
             version: self.commands.version.clone(),
             setup: self.setup.clone(),
             build: self.build.clone(),
-            start_timeout: self.start_timeout,
-            forms: BTreeMap::new(),
-            container: None,
-            fixed: FixedAddress::default(),
-            traits: Traits::default(),
-            workloads_line: None,
-            copy_of: None,
+            ..Manifest::of_role(id, &self.name, &self.folder, self.start_timeout)
         }
     }
 }

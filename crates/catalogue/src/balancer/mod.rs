@@ -8,7 +8,7 @@ mod template;
 pub use template::TemplateValues;
 
 use crate::document::Document;
-use crate::{CatalogueError, CoresWanted, FixedAddress, Form, FrameworkKind, Manifest, Traits, nearest};
+use crate::{CatalogueError, CoresWanted, Form, Manifest, nearest};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -144,31 +144,13 @@ impl Balancer {
         // A dollar sign in a value would be read as a variable.
         let env = paths.map(|(name, path)| (name.to_owned(), path.replace('$', "$$"))).collect();
         let form = Form { command: self.command.clone(), env, cores: CoresWanted::One };
+        let id = format!("balancer-{}", self.id);
         Manifest {
-            id: format!("balancer-{}", self.id),
-            copy_of: None,
-            folder: self.folder.clone(),
-            name: self.name.clone(),
-            language: String::new(),
-            framework: String::new(),
-            engine: String::new(),
-            kind: FrameworkKind::Platform,
-            tags: Vec::new(),
-            sources: Vec::new(),
-            workloads: Vec::new(),
-            databases: Vec::new(),
             packages: self.packages.clone(),
             needs: self.needs.clone(),
-            pass_env: Vec::new(),
             version: self.version.clone(),
-            setup: None,
-            build: None,
-            start_timeout: START_TIMEOUT,
             forms: BTreeMap::from([(BALANCER_FORM.to_owned(), form)]),
-            container: None,
-            fixed: FixedAddress::default(),
-            traits: Traits::default(),
-            workloads_line: None,
+            ..Manifest::of_role(id, &self.name, &self.folder, START_TIMEOUT)
         }
     }
 }

@@ -18,7 +18,7 @@ pub use traits::{Trait, Traits};
 
 use crate::{Workload, WorkloadCase};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -135,6 +135,37 @@ pub enum CoresWanted {
 }
 
 impl Manifest {
+    /// A program of another role, such as a balancer: with its folder, but no command, and nothing that only a server
+    /// under test has.
+    pub(crate) fn of_role(id: String, name: &str, folder: &Path, start_timeout: Duration) -> Self {
+        Self {
+            id,
+            copy_of: None,
+            folder: folder.to_owned(),
+            name: name.to_owned(),
+            language: String::new(),
+            framework: String::new(),
+            engine: String::new(),
+            kind: FrameworkKind::Platform,
+            tags: Vec::new(),
+            sources: Vec::new(),
+            workloads: Vec::new(),
+            databases: Vec::new(),
+            packages: Vec::new(),
+            needs: Vec::new(),
+            pass_env: Vec::new(),
+            version: String::new(),
+            setup: None,
+            build: None,
+            start_timeout,
+            forms: BTreeMap::new(),
+            traits: Traits::default(),
+            container: None,
+            fixed: FixedAddress::default(),
+            workloads_line: None,
+        }
+    }
+
     /// The same server under a second name, `<id>-copy`.
     #[must_use]
     pub fn copy(&self) -> Self {
