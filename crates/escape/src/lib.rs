@@ -6,11 +6,13 @@
 //! such as whole documents, is a [`Printable`]. A `String` becomes one only through these types, so that the compiler
 //! rejects text that would be printed raw.
 
+mod error_text;
 mod format;
 mod printable;
 mod shell;
 mod text;
 
+pub use error_text::error_text;
 pub use format::{Escaping, ForCsv, ForHtml, ForMarkdown, ForTerminal};
 pub use printable::{JsonText, Printable};
 pub use shell::{shell_line, shell_word};

@@ -172,15 +172,7 @@ fn beginning(agreed: Nanos, window: Bound, now: Nanos) -> Result<Nanos, Nanos> {
 
 /// An error of the run, the party at fault, and the remedy.
 fn failed(error: RunError) -> LoaderFailure {
-    let mut what = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !what.ends_with(&said) {
-            what = format!("{what}: {said}");
-        }
-        cause = error.source();
-    }
+    let what = paceline_escape::error_text(&error);
     let (hint, is_usage) = match error {
         RunError::Job(_) => (None, true),
         RunError::Usage(problem) => (problem.hint, true),

@@ -6,6 +6,7 @@
 //! its reader closed it.
 
 use anyhow::Context as _;
+pub use paceline_escape::error_text;
 use paceline_escape::{JsonText, Printable, TerminalText};
 use paceline_report::wrap;
 use std::fmt;
@@ -194,20 +195,6 @@ fn lead(line: &str) -> usize {
 pub fn fitted_lines(text: &str) -> String {
     let (lines, end) = text.strip_suffix('\n').map_or((text, ""), |lines| (lines, "\n"));
     fitted(lines, "  ", crate::terminal::width_of_stdout()) + end
-}
-
-/// An error with its causes. A cause is left out where the text so far ends with it, as many library errors do.
-pub fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-        next = cause.source();
-    }
-    text
 }
 
 /// An error with its causes and its remedy in one line: why a part of a result is missing.

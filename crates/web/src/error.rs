@@ -110,15 +110,6 @@ impl WebError {
 
     /// The message with its causes, each once.
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut next = std::error::Error::source(self);
-        while let Some(cause) = next {
-            let said = cause.to_string();
-            if !text.ends_with(&said) {
-                text = format!("{text}: {said}");
-            }
-            next = cause.source();
-        }
-        text
+        paceline_escape::error_text(self)
     }
 }

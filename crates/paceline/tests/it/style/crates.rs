@@ -28,7 +28,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("profile", &["files", "record"]),
     ("lab", &["catalogue", "escape", "files", "host", "http", "job", "judge", "peers", "record", "stats"]),
     ("run", &["engine", "files", "grpc", "host", "http", "job", "judge", "record", "stats"]),
-    ("loaders", &["engine", "host", "job", "judge", "record", "run"]),
+    ("loaders", &["engine", "escape", "host", "job", "judge", "record", "run"]),
     ("report", &["escape", "judge", "record", "stats"]),
     ("web", &["escape", "experiment", "files", "judge", "stats", "record", "report", "store"]),
     ("experiment", &["escape", "judge", "record", "report", "stats"]),
