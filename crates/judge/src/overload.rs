@@ -10,7 +10,7 @@ use crate::facts::{
 use crate::server::server_limit;
 use crate::silence::stopped_answering;
 use crate::{MIN_ACHIEVED, TypedVerdict, generator};
-use paceline_record::{Blame, Phase, Run, Segment, Shape, Times};
+use paceline_record::{Blame, Counts, Phase, Run, Segment, Shape, Times};
 use paceline_stats::{Growth, Histogram, little_outstanding};
 
 /// Minimum growth over the window, as a share of the scheduled requests: random arrivals at 95 % load stay below it.
@@ -246,33 +246,31 @@ fn growth_of_segments(run: &Run, segments: &[Segment]) -> Option<Growth> {
     let start_ns = segments.first()?.start_ns;
     let (mut points, mut outstanding) = (vec![(0.0, 0.0)], 0.0);
     for segment in segments {
-        outstanding += segment.block.counts.scheduled as f64 - ended_in_segment(run, segment);
+        let counts = &segment.block.counts;
+        let ended = ended_of_due(segment.completed_in_segment, counts) + hung(run, counts);
+        outstanding += counts.scheduled as f64 - ended;
         points.push(((segment.end_ns.saturating_sub(start_ns)) as f64 / 1e9, outstanding));
     }
     paceline_stats::growth(&points)
 }
 
-/// Requests of a segment that no longer wait: valid responses are counted when they completed, failures when they were
-/// due.
-fn ended_in_segment(run: &Run, segment: &Segment) -> f64 {
-    let counts = segment.block.counts;
-    let hang = if hangs(run) { counts.timed_out } else { 0 };
-    let ended = [
-        segment.completed_in_segment,
-        counts.bad_status,
-        counts.bad_body,
-        counts.connect_failed,
-        counts.io_failed,
-        hang,
-    ];
-    ended.iter().map(|count| *count as f64).sum()
+/// Requests that no longer wait, of which this many were answered well: valid responses are counted when they completed,
+/// failures when they were due.
+fn ended_of_due(ok: u64, counts: &Counts) -> f64 {
+    let failed = [counts.bad_status, counts.bad_body, counts.connect_failed, counts.io_failed];
+    failed.iter().fold(ok as f64, |sum, count| sum + *count as f64)
 }
 
-/// Requests of a stretch that no longer wait. A request that timed out gave up its place in the queue, if there is one.
+/// Requests that timed out while others are answered quickly: no queue holds their places, so they no longer wait.
+fn hung(run: &Run, counts: &Counts) -> f64 {
+    if hangs(run) { counts.timed_out as f64 } else { 0.0 }
+}
+
+/// Requests of a stretch that no longer wait.
 fn ended(run: &Run, stretch: &RunSlice) -> f64 {
-    let counts = stretch.counts;
-    let hang = if hangs(run) { counts.timed_out } else { 0 };
-    (stretch.answered() as f64) + (counts.connect_failed as f64) + (counts.io_failed as f64) + hang as f64
+    let counts = &stretch.counts;
+    let failed = counts.connect_failed as f64 + counts.io_failed as f64;
+    stretch.answered() as f64 + failed + hung(run, counts)
 }
 
 /// Whether requests that time out hang, while others are answered quickly.
@@ -284,17 +282,9 @@ fn hangs(run: &Run) -> bool {
 /// Whether a window that is too short for an interval missed its schedule by more than the requests in service at any
 /// moment.
 fn falls_short_at_once(run: &Run) -> bool {
-    let counts = run.total.counts;
-    let hang = if hangs(run) { counts.timed_out } else { 0 };
-    let ended = [
-        run.total.completed_in_window,
-        counts.bad_status,
-        counts.bad_body,
-        counts.connect_failed,
-        counts.io_failed,
-        hang,
-    ];
-    let missing = counts.scheduled as f64 - ended.iter().map(|count| *count as f64).sum::<f64>();
+    let counts = &run.total.counts;
+    let ended = ended_of_due(run.total.completed_in_window, counts) + hung(run, counts);
+    let missing = counts.scheduled as f64 - ended;
     missing > (1.0 - MIN_ACHIEVED) * counts.scheduled as f64 && missing > in_service(run)
 }
 
@@ -350,16 +340,9 @@ fn fell_behind(
     stalled_ns: u64,
     pause_s: f64,
 ) -> bool {
-    let counts = segment.block.counts;
+    let counts = &segment.block.counts;
     let scheduled = counts.scheduled as f64;
-    let ended = [
-        segment.completed_in_segment,
-        counts.bad_status,
-        counts.bad_body,
-        counts.connect_failed,
-        counts.io_failed,
-    ];
-    let missing = scheduled - ended.iter().map(|count| *count as f64).sum::<f64>();
+    let missing = scheduled - ended_of_due(segment.completed_in_segment, counts);
     let service = before.unwrap_or(segment).block.service_time_ns.as_ref();
     let service_s = service.map_or(0.0, |times| service_s(times, segment.length_s()));
     let pausing = scheduled * (pause_s / segment.length_s().max(1e-9)).min(1.0);
