@@ -8,6 +8,7 @@ use super::qpack::{push_field, push_name, push_prefix};
 use crate::body::{BodyFraming, GeneratedBody};
 use crate::h2::Http2Request;
 use crate::h2::hpack::push_string_length;
+use crate::h2::request::FieldTemplate;
 use crate::template::{Expander, TemplatePart};
 use crate::{RandomBits, Scheme};
 use std::num::NonZeroU32;
@@ -37,6 +38,7 @@ struct KindSection {
     /// The length of a body that is generated; `fixed_body` is then empty.
     generated: Option<u64>,
     framing: BodyFraming,
+    is_safe: bool,
 }
 
 impl RequestSections {
@@ -54,6 +56,12 @@ impl RequestSections {
     /// frames; empty if it has none, or a generated one.
     pub fn fixed_body(&self, kind: usize) -> Option<&[u8]> {
         self.kinds[kind].fixed_body.as_deref()
+    }
+
+    /// Whether this kind of request may be sent as early data of TLS, which an attacker can repeat: its method is safe
+    /// (RFC 9110 §9.2.1, RFC 8470 §4), and it has no body.
+    pub fn is_safe(&self, kind: usize) -> bool {
+        self.kinds[kind].is_safe
     }
 
     /// The generated body of this kind of request, if it has one.
@@ -140,7 +148,10 @@ impl KindSection {
         if fixed_body.is_none() {
             parts.extend(request.body().iter().cloned());
         }
-        Self { bytes, values, parts, body_at, fixed_body, generated: request.generated(), framing }
+        let method = request.fields().find(|field| field.name == b":method").and_then(FieldTemplate::fixed);
+        let has_no_body = fixed_body.as_ref().is_some_and(Vec::is_empty) && request.generated().is_none();
+        let is_safe = has_no_body && method.is_some_and(is_safe_method);
+        Self { bytes, values, parts, body_at, fixed_body, generated: request.generated(), framing, is_safe }
     }
 
     /// Appends the head of the DATA frame for the body, or for `body_bytes` if that is not generated. A body in chunks has its
@@ -151,6 +162,11 @@ impl KindSection {
             write_data_head(out, length);
         }
     }
+}
+
+/// Whether a method is safe: of those that are (RFC 9110 §9.2.1), the two that read a resource.
+fn is_safe_method(method: &[u8]) -> bool {
+    method == b"GET" || method == b"HEAD"
 }
 
 /// A body in DATA frames of a size.
@@ -173,4 +189,10 @@ pub fn write_text_request(text: &[u8], scheme: Scheme, out: &mut Vec<u8>) -> usi
         write_data_head(out, body_bytes);
     }
     text.body_at()
+}
+
+/// Whether a request that is given as text may be sent as early data: see [`RequestSections::is_safe`].
+pub fn is_safe_text(text: &[u8]) -> bool {
+    let method = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+    is_safe_method(method) && crate::h2::message::RequestText::new(text).body_bytes() == 0
 }

@@ -5,8 +5,8 @@
 use paceline_http::h2::{DecodedFields, ResponseFields};
 use paceline_http::h3::{
     ErrorCode, FrameEvent, FrameReader, Http3Error, QpackScratch, RequestSections, SectionDecoder,
-    StreamKind, StreamKindReader, decode_section, push_field, push_prefix, read_varint, write_control_stream,
-    write_data, write_goaway, write_headers, write_text_request,
+    StreamKind, StreamKindReader, decode_section, is_safe_text, push_field, push_prefix, read_varint,
+    write_control_stream, write_data, write_goaway, write_headers, write_text_request,
 };
 use paceline_http::{
     BodyFraming, ContentCoding, Expander, GrpcFields, LineFiles, RandomBits, Request, Scheme, Url,
@@ -192,6 +192,28 @@ fn a_request_given_as_text_has_its_pseudo_fields_first() {
     assert_eq!(fields, expected);
     assert_eq!((&text[body_at..], after.as_slice()), (&b"hi"[..], &[0, 2][..]));
     assert_eq!(read_varint(&out), Some((1, 1)), "HEADERS");
+}
+
+#[test]
+fn only_reads_without_a_body_are_safe_as_early_data() {
+    let url = Url::parse("https://a.test/{seq}").unwrap();
+    for (method, body, generated, is_safe) in [
+        ("GET", "", None, true),
+        ("HEAD", "", None, true),
+        ("GET", "body", None, false),
+        ("GET", "", Some(7), false),
+        ("POST", "", None, false),
+        ("DELETE", "", None, false),
+        ("get", "", None, false),
+    ] {
+        let request = Request { method: method.into(), body: body.into(), generated, ..Request::get(&url) };
+        let compiled = request.compile_http2(Scheme::Https, &LineFiles::default()).unwrap();
+        assert_eq!(RequestSections::new(&[compiled]).is_safe(0), is_safe, "{method} {body:?}");
+        if generated.is_none() {
+            let text = format!("{method} / HTTP/1.1\r\nHost: a.test\r\n\r\n{body}");
+            assert_eq!(is_safe_text(text.as_bytes()), is_safe, "{text}");
+        }
+    }
 }
 
 #[test]
