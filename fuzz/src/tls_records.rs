@@ -110,8 +110,14 @@ fn settings() -> &'static TlsSettings {
     static SETTINGS: OnceLock<TlsSettings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
         let name = ServerName::try_from("localhost").expect("a name");
-        let asked =
-            TlsOptions { name, trust: Trust::Anyone, identity: None, version: None, resumption: true };
+        let asked = TlsOptions {
+            name,
+            trust: Trust::Anyone,
+            identity: None,
+            version: None,
+            resumption: true,
+            early_data: false,
+        };
         TlsSettings::new(asked).expect("settings")
     })
 }

@@ -5,6 +5,7 @@ use super::endpoint::Quic;
 use super::stream::Http3Stream;
 use crate::outcome::ConnectionFailure;
 use crate::{Direction, Nanos, Slot, StreamEnd, Transport};
+use bytes::Bytes;
 use paceline_http::h3::{
     ErrorCode, FrameEvent, FrameReader, Http3Error, StreamKind, StreamKindReader, write_control_stream,
 };
@@ -25,6 +26,9 @@ pub(super) struct Http3Connection {
     pub quiet_since: Nanos,
     /// Whether the handshake is done.
     pub is_ready: bool,
+    pub early: EarlyData,
+    /// The part of the handshake that requests had to wait for although the connection counted as made.
+    pub handshake_awaited: Nanos,
     /// The first stream id that the server does not process, once it has sent GOAWAY.
     pub ends_at: Option<u64>,
     /// Streams that are open and not used yet: as many requests as the server allows can begin at once.
@@ -44,6 +48,23 @@ pub(super) struct Http3Connection {
     pub cancels: u32,
     /// Whether it is in the list of those to act on.
     pub is_due: bool,
+}
+
+/// Early data of TLS, by which requests leave before the handshake is done (RFC 9001 §4.6).
+#[derive(Default)]
+pub(super) struct EarlyData {
+    /// Whether streams were opened before the handshake was done: the connection counts as made since then.
+    pub has_streams: bool,
+    /// Whether further requests may be sent now.
+    pub is_open: bool,
+    /// The requests that were sent, in the order of their streams.
+    pub requests: Vec<EarlyRequest>,
+}
+
+/// A request that was sent as early data. It has no body.
+pub(super) struct EarlyRequest {
+    pub id: StreamId,
+    pub head: Bytes,
 }
 
 /// A unidirectional stream of the server.
@@ -83,6 +104,38 @@ impl Http3Connection {
         write_control_stream(&mut bytes);
         let taken = quic.connection.send_stream(id).write(&bytes).unwrap_or(0);
         transport.note_stream(slot, Direction::Sent, number(id), &bytes[..taken]);
+    }
+
+    /// Opens the streams of early data, if the ticket allows it, with the limits that the server had when it sent that.
+    /// Returns whether requests can be sent.
+    pub(super) fn open_early<T: Transport>(&mut self, slot: Slot, depth: u16, transport: &mut T) -> bool {
+        if self.quic.as_ref().is_some_and(|quic| quic.connection.has_0rtt()) {
+            self.fill_reserve(depth.into());
+        }
+        if self.reserve.is_empty() {
+            return false;
+        }
+        self.open_control_stream(slot, transport);
+        (self.early.has_streams, self.early.is_open) = (true, true);
+        true
+    }
+
+    /// The handshake is done: opens the control stream, unless early data with it was accepted. Returns the requests of
+    /// early data, and whether it was accepted: otherwise QUIC has forgotten its streams, and their ids are used again.
+    pub(super) fn end_early<T: Transport>(
+        &mut self,
+        slot: Slot,
+        transport: &mut T,
+    ) -> (Vec<EarlyRequest>, bool) {
+        let early = std::mem::take(&mut self.early);
+        let is_accepted = self.quic.as_ref().is_some_and(|quic| quic.connection.accepted_0rtt());
+        if early.has_streams && !is_accepted {
+            self.reserve.clear();
+        }
+        if !(early.has_streams && is_accepted) {
+            self.open_control_stream(slot, transport);
+        }
+        (early.requests, is_accepted)
     }
 
     /// Takes the streams that the server has opened; returns their ids.

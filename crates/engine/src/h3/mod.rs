@@ -9,6 +9,9 @@
 //! with TCP. What a read makes QUIC send (acknowledgements) is held back until the requests that are due have been
 //! sent, and goes with them.
 //!
+//! With early data, requests may begin while the handshake is under way. If the server does not accept it, they are
+//! sent again on the same connection, and keep their times.
+//!
 //! `quinn-proto` allocates memory for packets in the steady state, as rustls does for records.
 //!
 //! Over 600 lines: all of it acts on one state.
@@ -29,10 +32,10 @@ use crate::tls::{TlsFault, TlsOutcome};
 use crate::{Direction, IoProgress, Nanos, Settings, Slot, StreamEnd, Transport};
 use alarms::Alarms;
 use bytes::Bytes;
-use connection::{Http3Connection, number, send_request};
+use connection::{EarlyRequest, Http3Connection, number, send_request};
 use endpoint::QuicEndpoint;
 use outgoing::{Http3Outgoing, NextRequest};
-use paceline_http::h3::{ErrorCode, Http3Error};
+use paceline_http::h3::{ErrorCode, Http3Error, is_safe_text};
 use quinn_proto::{ConnectionError, Dir, Event, ReadError, Side, StreamEvent, StreamId, VarInt};
 use responses::{ReadContext, Responses, StreamState};
 use std::io;
@@ -158,7 +161,7 @@ impl<S: Scenario> Http3<S> {
             let Some(quic) = &mut self.connections[slot as usize].quic else { return Ok(None) };
             let Some(event) = quic.connection.poll() else { return Ok(None) };
             match event {
-                Event::Connected => self.connected(slot, transport),
+                Event::Connected => self.connected(received, transport),
                 Event::ConnectionLost { reason } => {
                     if let ConnectionError::ApplicationClosed(close) = &reason {
                         let code = close.error_code.into_inner();
@@ -209,17 +212,53 @@ impl<S: Scenario> Http3<S> {
     }
 
     /// The handshake is done.
-    fn connected<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
+    fn connected<T: Transport>(&mut self, received: &mut ReadContext<'_, '_>, transport: &mut T) {
+        let ReadContext { slot, now, .. } = *received;
         let connection = &mut self.connections[slot as usize];
         connection.is_ready = true;
-        connection.open_control_stream(slot, transport);
-        connection.fill_reserve(self.depth.into());
+        let was_made = connection.early.has_streams;
+        let (requests, is_accepted) = connection.end_early(slot, transport);
         if let (Some(endpoint), Some(quic)) = (&mut self.quic, &connection.quic) {
-            endpoint.tls.made(&quic.connection);
+            endpoint.tls.made(&quic.connection, !requests.is_empty());
         }
-        let limit = connection.reserve.len() as u32;
+        if was_made {
+            let took = now.since(connection.began);
+            received.tracker.handshake_ended(took, now);
+            connection.handshake_awaited = if requests.is_empty() { took } else { Nanos::ZERO };
+        }
+        if !is_accepted {
+            self.send_again(requests, received, transport);
+        }
+        let live = received.tracker.exchanges().live(slot);
+        let connection = &mut self.connections[slot as usize];
+        connection.fill_reserve(usize::from(self.depth.saturating_sub(live)));
+        let limit = connection.reserve.len() as u32 + u32::from(live);
         if limit < u32::from(self.depth) {
             self.stream_limit = Some(self.stream_limit.map_or(limit, |known| known.min(limit)));
+        }
+    }
+
+    /// The server has not accepted early data, whose streams do not exist any more: sends its requests on new ones. If
+    /// the server allows fewer now, the others are due again.
+    #[cold]
+    fn send_again<T: Transport>(
+        &mut self,
+        requests: Vec<EarlyRequest>,
+        received: &mut ReadContext<'_, '_>,
+        transport: &mut T,
+    ) {
+        let slot = received.slot;
+        for EarlyRequest { id, head } in requests {
+            // One that has ended is not sent. Ids begin again at 0, so none is that of a request that follows.
+            let Some(place) = self.responses.streams.place_of(slot, id) else { continue };
+            let quic = self.connections[slot as usize].quic.as_mut();
+            let Some(id) = quic.and_then(|quic| quic.connection.streams().open(Dir::Bi)) else {
+                self.give_back(place, received);
+                continue;
+            };
+            self.responses.streams.renumber(slot, place, id);
+            self.responses.streams.at(slot, place).begin_again(head);
+            self.continue_request(id, received, transport);
         }
     }
 
@@ -351,12 +390,17 @@ impl<S: Scenario> Http3<S> {
         }
     }
 
-    /// The next request for a place, if there is one.
+    /// The next request for a place, if there is one, and it may be sent now.
     fn next_request(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) -> Option<NextRequest> {
+        let must_be_safe = !self.connections[slot as usize].is_ready;
         if !S::IS_USED {
-            return Some(self.outgoing.next());
+            return (!must_be_safe || self.outgoing.next_is_safe()).then(|| self.outgoing.next());
         }
         let step = self.responses.scenario.make(slot, place, now)?;
+        if must_be_safe && !is_safe_text(step.text) {
+            self.responses.scenario.undo(slot, place);
+            return None;
+        }
         let bytes = self.outgoing.encode_text(step.text);
         Some(NextRequest { kind: step.kind, number: 0, bytes, generated: None })
     }
@@ -379,8 +423,12 @@ impl<S: Scenario> Http3<S> {
         };
         let stream = self.responses.streams.at(slot, place);
         let kind = request.kind;
+        let connection = &mut self.connections[slot as usize];
+        if !connection.is_ready {
+            connection.early.requests.push(EarlyRequest { id, head: request.bytes[0].clone() });
+        }
         stream.begin(request);
-        let quic = &mut self.connections[slot as usize].quic;
+        let quic = &mut connection.quic;
         let sent =
             quic.as_mut().map_or(0, |quic| send_request(slot, id, stream, &mut quic.connection, transport));
         if S::IS_USED {
@@ -482,8 +530,21 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         self.connections[slot as usize].is_ready
     }
 
+    fn begin_early<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> bool {
+        if !S::IS_USED && !self.outgoing.next_is_safe() {
+            return false;
+        }
+        self.connections[slot as usize].open_early(slot, self.depth, transport)
+    }
+
+    /// None while it is under way and requests may leave: it is counted when it ends.
     fn handshake_began(&self, slot: Slot) -> Option<Nanos> {
-        Some(self.connections[slot as usize].began)
+        let connection = &self.connections[slot as usize];
+        (!connection.early.has_streams).then_some(connection.began)
+    }
+
+    fn handshake_awaited(&self, slot: Slot) -> Nanos {
+        self.connections[slot as usize].handshake_awaited
     }
 
     fn slow_to_begin(&self, slot: Slot) -> ConnectionFailure {
@@ -496,7 +557,8 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
     #[inline]
     fn room(&self, slot: Slot, live: u16) -> u16 {
         let connection = &self.connections[slot as usize];
-        if !connection.is_ready || connection.ends_at.is_some() || !connection.out.is_empty() {
+        let takes_requests = connection.is_ready || connection.early.is_open;
+        if !takes_requests || connection.ends_at.is_some() || !connection.out.is_empty() {
             return 0;
         }
         self.depth.saturating_sub(live).min(connection.reserve.len() as u16)
@@ -517,7 +579,11 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         while begun < wanted && self.begin_next(slot, send_times, tracker, transport) {
             begun += 1;
         }
-        if begun == 0 {
+        let connection = &mut self.connections[slot as usize];
+        if begun < wanted && !connection.is_ready {
+            // The next request has to wait for the handshake.
+            connection.early.is_open = false;
+        } else if begun == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.transmit(slot, send_times.at, transport);
@@ -622,6 +688,9 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         connection.fill_reserve(usize::from(self.depth.saturating_sub(live)));
         let is_over = connection.ends_at.is_some() && live == 0 || connection.cancels > MAX_CANCELS;
         self.transmit(slot, now, transport);
+        if !self.connections[slot as usize].is_ready {
+            return CancelOutcome::Connection(self.slow_to_begin(slot));
+        }
         if is_over || self.connections[slot as usize].broken.is_some() {
             return CancelOutcome::Connection(ConnectionFailure::TimedOut);
         }

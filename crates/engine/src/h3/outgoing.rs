@@ -19,6 +19,8 @@ pub(super) struct Http3Outgoing {
     bodies: Box<[Option<Bytes>]>,
     /// By kind: the body, if it is generated.
     generated: Box<[Option<Arc<SharedBody>>]>,
+    /// By kind: whether a request may be sent as early data.
+    safe: Box<[bool]>,
     head: Vec<u8>,
     body: Vec<u8>,
     /// The scheme of the requests of a scenario.
@@ -75,6 +77,7 @@ impl Http3Outgoing {
             order: RequestOrder::new(requests, seed, place, expander),
             heads: kinds.clone().map(|kind| sections.fixed_head(kind).map(Bytes::from)).collect(),
             generated: kinds.clone().map(generated).collect(),
+            safe: kinds.clone().map(|kind| sections.is_safe(kind)).collect(),
             bodies: kinds.map(|kind| sections.fixed_body(kind).map(Bytes::copy_from_slice)).collect(),
             sections,
             head: Vec::new(),
@@ -103,6 +106,12 @@ impl Http3Outgoing {
             }
         };
         NextRequest { kind, number, bytes, generated: self.generated[usize::from(kind)].clone() }
+    }
+
+    /// Whether the next request may be sent as early data.
+    pub(super) fn next_is_safe(&mut self) -> bool {
+        let kind = self.order.peek_kind();
+        self.safe[usize::from(kind)]
     }
 
     /// A request that a scenario has made as text.

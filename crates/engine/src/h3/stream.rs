@@ -61,6 +61,12 @@ impl Http3Stream {
         (self.is_sending, self.has_response) = (true, false);
     }
 
+    /// Starts the stream again for the same request, which has no body.
+    pub(super) fn begin_again(&mut self, head: Bytes) {
+        self.unsent = [head, Bytes::new()];
+        (self.is_sending, self.has_response) = (true, false);
+    }
+
     /// Notes the first byte of a response to a request of this method.
     pub(super) fn begin_response(&mut self, method: Method, now: Nanos) {
         self.has_response = true;
@@ -140,6 +146,12 @@ impl Streams {
         self.indices[at] = id.index();
         self.open[slot as usize] += 1;
         Some(place)
+    }
+
+    /// Gives the stream at a place another id.
+    pub(super) fn renumber(&mut self, slot: Slot, place: ExchangeIndex, id: StreamId) {
+        let at = self.start(slot) + usize::from(place);
+        self.indices[at] = id.index();
     }
 
     /// The id of the stream at a place; none if there is none.

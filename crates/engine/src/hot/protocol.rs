@@ -71,6 +71,12 @@ pub trait ProtocolHandler {
     /// The errors of sending.
     fn open<T: Transport>(&mut self, slot: Slot, now: Nanos, transport: &mut T) -> io::Result<IoProgress>;
 
+    /// Whether exchanges may begin before that reply has come, as early data of TLS. Called once for a connection whose
+    /// opening is pending, and only while requests are sent; if so, it counts as made.
+    fn begin_early<T: Transport>(&mut self, _slot: Slot, _transport: &mut T) -> bool {
+        false
+    }
+
     /// Whether that reply has come.
     fn is_ready(&self, slot: Slot) -> bool;
 
@@ -78,6 +84,12 @@ pub trait ProtocolHandler {
     /// being made.
     fn handshake_began(&self, _slot: Slot) -> Option<Nanos> {
         None
+    }
+
+    /// The time of a handshake that ended after its connection counted as made, if every exchange had to wait for its
+    /// end.
+    fn handshake_awaited(&self, _slot: Slot) -> Nanos {
+        Nanos::ZERO
     }
 
     /// Why a connection is not ready after the limit for making it.
@@ -89,7 +101,8 @@ pub trait ProtocolHandler {
     fn room(&self, slot: Slot, live: u16) -> u16;
 
     /// Begins exchanges, at least one and at most `wanted`, which is within [`ProtocolHandler::room`]: hands their
-    /// bytes to the transport and reports to the tracker those of which at least a byte was taken. Returns how many.
+    /// bytes to the transport and reports to the tracker those of which at least a byte was taken. Returns how many: 0
+    /// if the next has to wait for the handshake, and then there is no room before its end.
     ///
     /// # Errors
     /// `WouldBlock` when the socket has no room, any other when the connection is broken: then no exchange was begun.

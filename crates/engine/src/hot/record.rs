@@ -493,6 +493,12 @@ impl Recorder {
         }
     }
 
+    /// Counts a TLS handshake that ended after its connection was counted as made.
+    pub(super) fn handshake_ended(&mut self, took: Nanos, at: Nanos) {
+        let block = self.block_of(at, 0);
+        self.tally(block).record(Measure::Handshake, took, 1);
+    }
+
     /// Sets the number of open connections from now on.
     pub(super) fn set_open(&mut self, number: u32, now: Nanos) {
         self.roll(now);

@@ -336,6 +336,12 @@ impl<'a> Tracker<'a> {
         Exchange { intended, actual: at, free_at, block: returned.block, returns: returned.returns }
     }
 
+    /// Counts a TLS handshake that ended after its connection was counted as made.
+    #[cold]
+    pub(crate) fn handshake_ended(&mut self, took: Nanos, now: Nanos) {
+        self.recorder.handshake_ended(took, now);
+    }
+
     /// Sets the start of connecting to `took` before the send at `at`.
     pub(super) fn connecting_took(&mut self, slot: Slot, took: Nanos, at: Nanos) {
         if let Some(began) = self.connect_began.get_mut(slot as usize) {

@@ -54,6 +54,8 @@ pub(crate) struct RequestOrder {
     /// Kinds that are sent before any is drawn: of requests that were handed back, in the order of the schedule, and of
     /// those that were drawn and found no room.
     first: VecDeque<u16>,
+    /// The kind of the request after those, if it was drawn before it is sent.
+    drawn: Option<u16>,
     /// Numbers the requests, and fills in their placeholders.
     pub expander: Expander<Random>,
 }
@@ -67,13 +69,26 @@ impl RequestOrder {
         expander: impl FnOnce(Random) -> Expander<Random>,
     ) -> Self {
         let (choice, values) = KindChoice::new(requests, seed, worker);
-        Self { choice, first: VecDeque::new(), expander: expander(values) }
+        Self { choice, first: VecDeque::new(), drawn: None, expander: expander(values) }
     }
 
     /// The kind of the next request, which the expander numbers.
     #[inline]
     pub(crate) fn next_kind(&mut self) -> u16 {
-        self.first.pop_front().unwrap_or_else(|| self.choice.draw())
+        self.first.pop_front().unwrap_or_else(|| self.draw())
+    }
+
+    #[inline]
+    fn draw(&mut self) -> u16 {
+        self.drawn.take().unwrap_or_else(|| self.choice.draw())
+    }
+
+    /// The kind that `next_kind` will return.
+    pub(crate) fn peek_kind(&mut self) -> u16 {
+        match self.first.front() {
+            Some(kind) => *kind,
+            None => *self.drawn.get_or_insert_with(|| self.choice.draw()),
+        }
     }
 
     /// A request found no room: it is next again, with its number. The last one goes first.
@@ -95,7 +110,7 @@ impl RequestOrder {
                 self.expander.skip_number();
                 kind
             }
-            None => self.choice.draw(),
+            None => self.draw(),
         }
     }
 }

@@ -45,6 +45,10 @@ pub struct TlsOutcome {
     pub full: u64,
     /// The number of handshakes that resumed an earlier session.
     pub resumed: u64,
+    /// The number of those on whose connections requests were sent as early data.
+    pub early_sent: u64,
+    /// The number of those whose server accepted it.
+    pub early_accepted: u64,
     /// The parameters of the first handshake.
     pub agreed: Option<TlsParameters>,
     /// The first case of each fault.
@@ -81,6 +85,8 @@ impl TlsOutcome {
     pub(crate) fn absorb(&mut self, other: TlsOutcome) {
         self.full += other.full;
         self.resumed += other.resumed;
+        self.early_sent += other.early_sent;
+        self.early_accepted += other.early_accepted;
         self.agreed = self.agreed.take().or(other.agreed);
         other.errors.iter().for_each(|error| self.note(error));
     }

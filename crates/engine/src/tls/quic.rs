@@ -41,7 +41,8 @@ pub(crate) struct QuicTls {
 impl QuicTls {
     /// TLS for this many connections. None if the settings do not offer TLS 1.3 with a cipher suite of QUIC.
     pub(crate) fn new(settings: &TlsSettings, connections: u32) -> Option<Self> {
-        let (config, when_asked) = settings.for_worker(connections, alpn(Protocol::Http3));
+        let (mut config, when_asked) = settings.for_worker(connections, alpn(Protocol::Http3));
+        Arc::make_mut(&mut config).enable_early_data = settings.early_data();
         let suites = &config.crypto_provider().cipher_suites;
         // Initial packets have fixed keys of this suite (RFC 9001 §5.2).
         let initial = suites
@@ -62,11 +63,13 @@ impl QuicTls {
         &self.outcome
     }
 
-    /// Counts the completed handshake of a connection.
-    pub(crate) fn made(&mut self, connection: &Connection) {
+    /// Counts the completed handshake of a connection, on which requests were sent as early data or not.
+    pub(crate) fn made(&mut self, connection: &Connection, sent_early: bool) {
         if let Some(session) = session_of(connection) {
             self.outcome.count(session.resumed, || session.parameters);
         }
+        self.outcome.early_sent += u64::from(sent_early);
+        self.outcome.early_accepted += u64::from(sent_early && connection.accepted_0rtt());
     }
 
     /// Whether the server may still refuse a connection that is made (RFC 8446 §4.4.2.4).
@@ -158,12 +161,14 @@ impl Session for QuicSession {
         None
     }
 
+    /// None unless early data is asked for, and the ticket allows it.
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        let keys = self.tls.zero_rtt_keys()?;
+        Some((Box::new(keys.header), Box::new(keys.packet)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
-        None
+        Some(self.tls.is_early_data_accepted())
     }
 
     fn is_handshaking(&self) -> bool {

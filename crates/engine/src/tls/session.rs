@@ -376,7 +376,14 @@ mod tests {
         fn new(version: TlsVersion) -> Self {
             let name = ServerName::try_from("localhost").unwrap();
             let (trust, version) = (Trust::Anyone, Some(version));
-            let asked = TlsOptions { name: name.clone(), trust, identity: None, version, resumption: true };
+            let asked = TlsOptions {
+                name: name.clone(),
+                trust,
+                identity: None,
+                version,
+                resumption: true,
+                early_data: false,
+            };
             let (config, _) = TlsSettings::new(asked).unwrap().for_worker(1, b"http/1.1");
             let key = KeyPair::generate().unwrap();
             let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();

@@ -57,6 +57,8 @@ pub struct TlsOptions {
     pub version: Option<TlsVersion>,
     /// Whether a later handshake may resume an earlier one's session.
     pub resumption: bool,
+    /// Whether a resumed session of QUIC may carry early data (RFC 9001 §4.6). TLS over TCP sends none.
+    pub early_data: bool,
 }
 
 /// TLS settings, ready for use.
@@ -66,6 +68,7 @@ pub struct TlsSettings {
     key: Option<Arc<CertifiedKey>>,
     pub(super) name: ServerName<'static>,
     resumption: bool,
+    early_data: bool,
     verified: bool,
     only_tls12: bool,
     /// The request that makes a proxy open a tunnel.
@@ -95,6 +98,7 @@ impl TlsSettings {
             key,
             name: options.name,
             resumption: options.resumption,
+            early_data: options.early_data,
             verified,
             only_tls12,
             tunnel: None,
@@ -120,6 +124,11 @@ impl TlsSettings {
     /// Whether later handshakes may resume sessions.
     pub fn resumption(&self) -> bool {
         self.resumption
+    }
+
+    /// Whether early data may be sent in resumed sessions.
+    pub fn early_data(&self) -> bool {
+        self.early_data
     }
 
     /// The configuration of one worker: no mutable part of it is shared with another worker.

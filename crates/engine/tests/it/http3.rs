@@ -1,13 +1,14 @@
 //! HTTP/3 in the simulation: limits of streams, GOAWAY, loss of packets, cancelled requests, uploads, streams of events,
 //! sessions; and over the kernel's sockets.
 //!
-//! `conservation.rs` runs random cases against the same server, which misbehaves there.
+//! `conservation.rs` runs random cases against the same server, which misbehaves there; early data is in
+//! `early_data.rs`.
 
 use crate::sessions::{Customers, ok as ended_well, run_against, with_sessions};
 use crate::support::{closed_loop, open_loop};
 use crate::tls_server;
 use paceline_engine::sim::{
-    Act, Http3Behaviour, Http3End, Http3Piece, MisbehavingHttp3, Script as _, VirtualClock, simulate,
+    Act, Connect, Http3Behaviour, Http3End, Http3Piece, MisbehavingHttp3, Script, VirtualClock, simulate,
 };
 use paceline_engine::stream::StreamPlan;
 use paceline_engine::tls::{TlsOptions, TlsSettings, Trust};
@@ -27,7 +28,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A server that answers at once and loses nothing.
-const GOOD: Http3Behaviour = Http3Behaviour {
+pub const GOOD: Http3Behaviour = Http3Behaviour {
     one_in: 0,
     lost_in: 0,
     slowest: Nanos::from_millis(1),
@@ -38,39 +39,65 @@ const GOOD: Http3Behaviour = Http3Behaviour {
 /// H3_INTERNAL_ERROR (RFC 9114 §8.1).
 const INTERNAL_ERROR: ErrorCode = ErrorCode(0x102);
 
-/// TLS settings that accept any server.
-pub fn any_server() -> Arc<TlsSettings> {
-    let options = TlsOptions {
+/// Options of TLS that accept any server.
+fn tls_options() -> TlsOptions {
+    TlsOptions {
         name: ServerName::try_from("a.test").unwrap(),
         trust: Trust::Anyone,
         identity: None,
         version: None,
         resumption: true,
-    };
-    Arc::new(TlsSettings::new(options).unwrap())
+        early_data: false,
+    }
 }
 
-/// The TLS of a server.
+/// TLS settings that accept any server.
+pub fn any_server() -> Arc<TlsSettings> {
+    Arc::new(TlsSettings::new(tls_options()).unwrap())
+}
+
+/// The same with early data.
+pub fn any_server_early() -> Arc<TlsSettings> {
+    Arc::new(TlsSettings::new(TlsOptions { early_data: true, ..tls_options() }).unwrap())
+}
+
+/// The TLS of a server, which accepts early data.
 pub fn server_config() -> Arc<rustls::ServerConfig> {
+    server_config_with(|_| {})
+}
+
+/// The same with a change.
+pub fn server_config_with(change: impl FnOnce(&mut rustls::ServerConfig)) -> Arc<rustls::ServerConfig> {
     let mut config = tls_server::server_config(tls_server::self_signed("a.test"), None);
     config.alpn_protocols = vec![b"h3".to_vec()];
+    // The only value besides 0 (RFC 9001 §4.6.1).
+    config.max_early_data_size = u32::MAX;
+    change(&mut config);
     Arc::new(config)
 }
 
 /// A closed loop of GET requests, or of POST requests with a body, over HTTP/3.
-fn settings(connections: u32, depth: u16, requests: u64, body: &[u8]) -> Settings {
+pub fn settings(connections: u32, depth: u16, requests: u64, body: &[u8]) -> Settings {
+    mixed(connections, depth, requests, &[body])
+}
+
+/// The same with a kind of request for each body, in equal shares.
+pub fn mixed(connections: u32, depth: u16, requests: u64, bodies: &[&[u8]]) -> Settings {
     let url = Url::parse("https://a.test/").unwrap();
-    let method = if body.is_empty() { "GET" } else { "POST" };
-    let request = Request { body: body.to_vec(), method: method.to_owned(), ..Request::get(&url) };
-    let files = LineFiles::default();
-    let kind = RequestKind {
-        weight: 1,
-        template: request.compile(&files).unwrap(),
-        method: request.method_kind(),
-        check: ResponseCheck { status: Some(200), body: BodyCheck::Exact(Arc::from(*b"ok")) },
+    let kind = |body: &&[u8]| {
+        let method = if body.is_empty() { "GET" } else { "POST" };
+        let request = Request { body: body.to_vec(), method: method.to_owned(), ..Request::get(&url) };
+        let files = LineFiles::default();
+        let kind = RequestKind {
+            weight: 1,
+            template: request.compile(&files).unwrap(),
+            method: request.method_kind(),
+            check: ResponseCheck { status: Some(200), body: BodyCheck::Exact(Arc::from(*b"ok")) },
+        };
+        (kind, request.compile_http2(url.scheme, &files).unwrap())
     };
-    let http2 = request.compile_http2(url.scheme, &files).unwrap();
-    let requests_of = Arc::new(Requests::from_kinds(vec![kind], 0).with_http2(vec![http2]));
+    let (kinds, http2) = bodies.iter().map(kind).unzip();
+    let requests_of = Arc::new(Requests::from_kinds(kinds, 0).with_http2(http2));
     Settings { requests: requests_of, tls: Some(any_server()), ..closed_loop(connections, 1) }.with(|job| {
         (job.protocol, job.url, job.depth) = (Protocol::Http3, url, depth);
         job.window = Bound::Requests(requests);
@@ -82,7 +109,7 @@ fn run(settings: &Settings, behaviour: Http3Behaviour) -> Result<ThreadOutcome, 
     simulate(settings, server, &VirtualClock::new(Nanos(100)))
 }
 
-fn ok(outcome: &ThreadOutcome) -> u64 {
+pub fn ok(outcome: &ThreadOutcome) -> u64 {
     assert!(outcome.total.counts.add_up());
     outcome.total.counts.ended(Ending::Ok)
 }
@@ -149,13 +176,7 @@ fn a_server_that_does_not_answer_over_udp_is_named() {
 
 #[test]
 fn tls_1_2_is_refused_before_the_run() {
-    let options = TlsOptions {
-        name: ServerName::try_from("a.test").unwrap(),
-        trust: Trust::Anyone,
-        identity: None,
-        version: Some(TlsVersion::Tls12),
-        resumption: true,
-    };
+    let options = TlsOptions { version: Some(TlsVersion::Tls12), ..tls_options() };
     let settings =
         Settings { tls: Some(Arc::new(TlsSettings::new(options).unwrap())), ..settings(1, 1, 1, b"") };
     let error = settings.check().unwrap_err().to_string();
@@ -171,6 +192,40 @@ fn application(
         .with_application(Box::new(application))
 }
 
+/// A server whose datagrams arrive this much later; those of the client arrive at once.
+pub struct Distant {
+    pub server: MisbehavingHttp3,
+    pub by: Nanos,
+}
+
+impl Distant {
+    fn delay(&self, acts: &mut [(Nanos, Act)]) {
+        for (at, _) in acts.iter_mut().filter(|(_, act)| matches!(act, Act::Send(_))) {
+            *at += self.by;
+        }
+    }
+}
+
+impl Script for Distant {
+    fn connect(&mut self, slot: Slot, now: Nanos) -> Connect {
+        self.server.connect(slot, now)
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn datagram(&mut self, slot: Slot, datagram: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let first = acts.len();
+        self.server.datagram(slot, datagram, now, acts);
+        self.delay(&mut acts[first..]);
+    }
+
+    fn alarm(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let first = acts.len();
+        self.server.alarm(slot, now, acts);
+        self.delay(&mut acts[first..]);
+    }
+}
+
 /// The HEADERS of a response, with lines of fields.
 fn head(status: u16, fields: &str) -> Vec<u8> {
     let (mut section, mut out) = (Vec::new(), Vec::new());
@@ -183,13 +238,16 @@ fn head(status: u16, fields: &str) -> Vec<u8> {
     out
 }
 
+/// The answer to every request, after this long.
+pub fn answer_after(after: Nanos) -> Vec<Http3Piece> {
+    let mut bytes = head(200, "");
+    write_data(&mut bytes, b"ok");
+    vec![(after, bytes, Http3End::Fin)]
+}
+
 /// Answers every request after this long.
 fn late(after: Nanos) -> MisbehavingHttp3 {
-    application(GOOD, move |_| {
-        let mut bytes = head(200, "");
-        write_data(&mut bytes, b"ok");
-        vec![(after, bytes, Http3End::Fin)]
-    })
+    application(GOOD, move |_| answer_after(after))
 }
 
 #[test]
@@ -325,6 +383,16 @@ fn request_text(mut bytes: &[u8]) -> String {
 /// Runs the load of a shop's users, each answered after a millisecond, with `depth` streams on each connection. Returns
 /// the outcome and how many sessions were started and completed.
 fn shop(settings: Settings, depth: u16, behaviour: Http3Behaviour) -> (ThreadOutcome, u64, u64) {
+    distant_shop(Settings { tls: Some(any_server()), ..settings }, depth, behaviour, Nanos::ZERO)
+}
+
+/// The same with the TLS of the settings, and datagrams of the server that take `by`.
+pub fn distant_shop(
+    settings: Settings,
+    depth: u16,
+    behaviour: Http3Behaviour,
+    by: Nanos,
+) -> (ThreadOutcome, u64, u64) {
     let strangers = Rc::new(Cell::new(0));
     let mut customers = Customers::new(&strangers);
     let server = application(behaviour, move |request| {
@@ -337,9 +405,9 @@ fn shop(settings: Settings, depth: u16, behaviour: Http3Behaviour) -> (ThreadOut
         vec![(at, bytes, Http3End::Open), (at + Nanos(1), rest, Http3End::Fin)]
     });
     let url = Url::parse("https://a.test/").unwrap();
-    let settings = Settings { tls: Some(any_server()), ..with_sessions(settings) }
+    let settings = with_sessions(settings)
         .with(|job| (job.protocol, job.url, job.depth) = (Protocol::Http3, url, depth));
-    run_against(&settings, server, &strangers)
+    run_against(&settings, Distant { server, by }, &strangers)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tests the engine in simulation, and on the kernel against small servers.
 //!
-//! Simulated: `connection_plan`, `conservation`, `early`, `freeze`, `grpc`, `http2`, `http3`, `life`, `scripted`, `seconds`, `sessions`, `sessions_http2`,
-//! `shapes`, `streams` and `timeouts`;
+//! Simulated: `connection_plan`, `conservation`, `early`, `early_data`, `freeze`, `grpc`, `http2`, `http3`, `life`,
+//! `scripted`, `seconds`, `sessions`, `sessions_http2`, `shapes`, `streams` and `timeouts`;
 //! counting: `instructions`; on sockets: `kernel`, `faults` and `tls`. The tests of the binary check the output of
 //! `paceline run`.
 
@@ -11,6 +11,7 @@ mod closing;
 mod connection_plan;
 mod conservation;
 mod early;
+mod early_data;
 mod faults;
 mod freeze;
 mod grpc;

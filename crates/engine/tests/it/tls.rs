@@ -31,6 +31,7 @@ fn asked(authority: &Authority) -> TlsOptions {
         identity: None,
         version: None,
         resumption: true,
+        early_data: false,
     }
 }
 

@@ -87,7 +87,11 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             Ok(IoProgress::Done) => self.connected(slot),
             Ok(IoProgress::Pending) => {
                 self.pool.connections.greet(slot);
-                self.limit_attempt(slot, began);
+                // Before the run there is no request to send early.
+                match self.running && self.protocol.begin_early(slot, &mut self.transport) {
+                    true => self.connected(slot),
+                    false => self.limit_attempt(slot, began),
+                }
             }
             Err(error) => self.attempt_failed(slot, ConnectionFailure::from_error(&error), began),
         }

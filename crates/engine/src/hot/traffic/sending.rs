@@ -204,7 +204,8 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         let mut is_free = may_have_room && self.room(slot) > 0;
         if !self.pool.connections.have_plain_life() {
             self.pool.connections.spend(slot, started);
-            self.tracker.connecting_took(slot, self.pool.handshakes.took(slot), at);
+            let took = self.pool.handshakes.took(slot) + self.protocol.handshake_awaited(slot);
+            self.tracker.connecting_took(slot, took, at);
             is_free &= self.pool.connections.allowance(slot) > 0;
             self.watch_body(slot, at);
         }
