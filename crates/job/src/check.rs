@@ -159,6 +159,14 @@ pub enum JobProblem {
         /// The setting that it excludes.
         with: &'static str,
     },
+    /// Early data over TCP, where Paceline sends none.
+    #[error("--early-data needs --http 3: over HTTP/1.1 and HTTP/2 no early data is sent")]
+    EarlyDataWithoutHttp3,
+    /// Early data without the sessions that it belongs to.
+    #[error(
+        "--early-data cannot be combined with --no-tls-resumption: only a resumed session carries early data"
+    )]
+    EarlyDataWithoutResumption,
     /// A stream that is also compared with an expected body.
     #[error("a stream cannot be combined with an expected body: its events are checked as they come")]
     StreamWithBody,
@@ -268,6 +276,7 @@ impl Job {
         .collect();
         problems.extend(self.spread_problem());
         problems.extend(self.http3_problem());
+        problems.extend(self.early_data_problem());
         problems.extend(self.users_problem());
         problems.extend(self.stream_problem());
         problems.extend(self.body_problem());
@@ -299,6 +308,17 @@ impl Job {
         match excluded.into_iter().find(|(is_set, _)| *is_set) {
             Some((_, with)) => Some(JobProblem::Http3Without { with }),
             None => (self.url.scheme == Scheme::Http).then_some(JobProblem::Http3WithoutTls),
+        }
+    }
+
+    /// The first setting that excludes early data.
+    fn early_data_problem(&self) -> Option<JobProblem> {
+        if !self.tls.early_data {
+            None
+        } else if self.protocol != Protocol::Http3 {
+            Some(JobProblem::EarlyDataWithoutHttp3)
+        } else {
+            self.tls.no_resumption.then_some(JobProblem::EarlyDataWithoutResumption)
         }
     }
 
@@ -604,6 +624,21 @@ mod tests {
         assert_eq!(with("http://a/", |_| {}), [JobProblem::Http3WithoutTls]);
         let over_socket = with("https://a/", |job| job.unix_socket = Some("/s".into()));
         assert_eq!(over_socket, [JobProblem::Http3Without { with: "--unix-socket" }]);
+    }
+
+    #[test]
+    fn early_data_needs_quic_and_resumption() {
+        let with = |protocol, no_resumption| {
+            problems(|job| {
+                (job.protocol, job.url) = (protocol, Url::parse("https://a/").unwrap());
+                (job.tls.early_data, job.tls.no_resumption) = (true, no_resumption);
+            })
+        };
+        assert_eq!(with(Protocol::Http3, false), []);
+        assert_eq!(with(Protocol::Http3, true), [JobProblem::EarlyDataWithoutResumption]);
+        for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http2] {
+            assert_eq!(with(protocol, false), [JobProblem::EarlyDataWithoutHttp3]);
+        }
     }
 
     #[test]

@@ -114,6 +114,9 @@ pub struct TlsSpec {
     /// Whether session resumption is disabled, so that every handshake is a full one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_resumption: bool,
+    /// Whether GET and HEAD requests may leave in the handshake of a resumed connection (RFC 8446 §2.3), over HTTP/3.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub early_data: bool,
 }
 
 /// A version of TLS.

@@ -391,7 +391,7 @@ block_with_times! {
     /// Time to establish a connection, for connections made in this block, without the TLS handshake.
     Connect connect_time_ns "connect time", Both, "connections that are made in the window";
 
-    /// Time of the TLS handshake after connecting, full and resumed ones together.
+    /// Time of the TLS handshake after connecting, full and resumed ones together. Early data is sent meanwhile.
     Handshake handshake_time_ns "handshake time", Both, "TLS";
 
     /// From the start of connecting, TLS handshake included, to the last byte of the response.

@@ -77,7 +77,7 @@ pub use server_metrics::{GcLog, GcPause, GcRuntime, MetricSeries, SeriesKind, Se
 pub use server_use::{FoundBy, MemoryUse, ServerSample, ServerUse};
 pub use server_waits::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 pub use summary::{Summary, SummaryTime};
-pub use target::{Target, Tls, Tried};
+pub use target::{EarlyData, Target, Tls, Tried};
 pub use timestamp::is_timestamp;
 pub use trial::{
     Check, CheckOutcome, CpuSource, Fault, Imported, PackageEnergy, Pinning, RoleMachine, Sample, Server,

@@ -68,4 +68,16 @@ pub struct Tls {
     pub resumed: u64,
     /// Number of full handshakes.
     pub full: u64,
+    /// Early data, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub early_data: Option<EarlyData>,
+}
+
+/// Requests that were sent before the handshake of a resumed connection was done (0-RTT), in the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlyData {
+    /// Number of connections on which at least one request was sent early, of those whose handshake was completed.
+    pub sent: u64,
+    /// Number of those whose server accepted early data. On the others the requests were sent again.
+    pub accepted: u64,
 }

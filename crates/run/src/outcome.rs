@@ -190,6 +190,10 @@ fn target(prepared: &Prepared, outcome: &RunOutcome) -> record::Target {
             resumption: asked.resumption(),
             resumed: reported.resumed,
             full: reported.full,
+            early_data: asked.early_data().then_some(record::EarlyData {
+                sent: reported.early_sent,
+                accepted: reported.early_accepted,
+            }),
         }
     });
     record::Target {

@@ -28,7 +28,7 @@ use paceline_record::{
     AddressConnections, ConnectionPlan, Distribution, Loop, LoopKind, Run, Segment, Shape, Verdict,
 };
 use paceline_stats::plural;
-use quantity::{bytes, count, counted, nanos, not_ok, seconds};
+use quantity::{bytes, count, counted, nanos, not_ok, percent, seconds};
 
 /// Options of a run's text.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
     let sections = |histogram: String| {
         let sections = [
             style.lines(&run.target.url, 0, Style::strong) + &style.lines(&load_words(run), 0, Style::dim),
-            headline(run, style) + &outcomes(run, style),
+            headline(run, style) + &handshakes(run, style) + &outcomes(run, style),
             times::of_run(run, style),
             histogram,
             concerns::gates(run, style),
@@ -235,6 +235,23 @@ fn headline(run: &Run, style: Style) -> String {
     }
 }
 
+/// `9,410 TLS handshakes/s, 99.75% resumed, TLS 1.3, TLS_AES_128_GCM_SHA256`, if connections are not kept: handshakes
+/// are then a part of the load.
+fn handshakes(run: &Run, style: Style) -> String {
+    let Some(tls) = &run.target.tls else { return String::new() };
+    let (load, made) = (&run.loop_, tls.full + tls.resumed);
+    if made == 0 || !load.without_keep_alive && load.requests_per_connection.is_none() {
+        return String::new();
+    }
+    let in_window = run.total.handshake_time_ns.as_ref().map_or(0, |times| times.count);
+    let rate = count(paceline_stats::ratio(in_window as f64, run.window_s));
+    let mut parts = vec![format!("{rate} TLS handshakes/s")];
+    parts.push(format!("{} resumed", percent(paceline_stats::ratio(tls.resumed as f64, made as f64))));
+    parts.extend(tls.version.as_ref().map(|version| format!("TLS {version}")));
+    parts.extend(tls.cipher.clone());
+    style.lines(&parts.join(", "), 2, Style::plain)
+}
+
 /// `most with 50 connections: 20,100/s`.
 fn fastest_words(fastest: &Segment) -> String {
     let connections = fastest.connections.unwrap_or_default();
@@ -362,6 +379,10 @@ fn tls(run: &Run) -> String {
     parts.push(counted(tls.full as f64, "full handshake"));
     if tls.resumed > 0 {
         parts.push(format!("{} resumed", count(tls.resumed as f64)));
+    }
+    if let Some(early) = tls.early_data {
+        let sent = counted(early.sent as f64, "connection");
+        parts.push(format!("early data on {sent}, {} accepted", count(early.accepted as f64)));
     }
     if !tls.verified {
         parts.push("certificate not checked".to_owned());

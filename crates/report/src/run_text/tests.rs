@@ -5,7 +5,7 @@
 use super::lines::Style;
 use super::quantity::{TimeUnit, bytes, count, counted, evidence, nanos, seconds};
 use super::{RunTextOptions, run_markdown, run_text};
-use paceline_record::{Run, Times};
+use paceline_record::{EarlyData, Run, Times, Tls};
 use paceline_stats::Histogram;
 use serde_json::json;
 
@@ -95,6 +95,32 @@ fn a_rare_percentile_is_shown_from_3700_requests() {
         assert_eq!([&text, &markdown].map(|shown| shown.contains("p99.9")), [is_shown; 2], "{text}");
         assert!(text.contains(" p99 ") && markdown.contains("p99 |"), "{text}");
     }
+}
+
+#[test]
+fn handshakes_are_shown_first_where_connections_are_not_kept() {
+    let mut run = paceline_record::fixture::run(0);
+    let mut handshakes = Histogram::new();
+    handshakes.record_n(900_000, 12_000);
+    (run.window_s, run.total.handshake_time_ns) = (10.0, Some(Times::from_histogram(&handshakes)));
+    run.target.tls = Some(Tls {
+        version: Some("1.3".to_owned()),
+        cipher: Some("TLS_AES_128_GCM_SHA256".to_owned()),
+        resumed: 11_970,
+        full: 30,
+        ..Tls::default()
+    });
+    let shown = |run: &Run| {
+        let options = RunTextOptions { colour: false, width: 200, full: false, time_unit: None };
+        run_text(run, options).to_string().replace('\u{a0}', " ")
+    };
+    let line = "\n  1,200 TLS handshakes/s, 99.75% resumed, TLS 1.3, TLS_AES_128_GCM_SHA256\n";
+    assert!(!shown(&run).contains("TLS handshakes/s"));
+    run.loop_.without_keep_alive = true;
+    assert!(shown(&run).contains(line), "{}", shown(&run));
+    run.target.tls =
+        run.target.tls.map(|tls| Tls { early_data: Some(EarlyData { sent: 7, accepted: 6 }), ..tls });
+    assert!(shown(&run).contains("early data on 7 connections, 6 accepted"), "{}", shown(&run));
 }
 
 #[test]

@@ -80,6 +80,7 @@ fn check(job: &Job) -> Result<(), RunError> {
         (tls.server_name.is_some(), "--sni"),
         (tls.version.is_some(), "--tls-version"),
         (tls.no_resumption, "--no-tls-resumption"),
+        (tls.early_data, "--early-data"),
     ];
     match given.iter().find(|(given, _)| *given && !url.scheme.uses_tls()) {
         Some((_, flag)) => Err(RunError::usage(format!("{flag} needs https://, but the URL is {url}"))

@@ -29,7 +29,7 @@ pub(super) fn settings(job: &Job, inputs: &mut Inputs) -> Result<TlsSettings, Ru
         },
         version: spec.version,
         resumption: !spec.no_resumption,
-        early_data: false,
+        early_data: spec.early_data,
     };
     let hint = "check --cacert, --cert and --key";
     let settings = TlsSettings::new(asked)

@@ -209,7 +209,7 @@ prop_compose! {
             schema: SCHEMA, id: text.clone(), tool: Tool { name: text.clone(), version: text.clone(), commit },
             argv: vec![text.clone(); 3], seed, started_at: text.clone(), job: None,
             target: Target { url: text.clone(), protocol: text.clone(), address: text.clone(), sources: vec![text.clone(); 2], tried: vec![Tried { address: text.clone(), failure: text.clone() }],
-                tls: expectations.status.map(|number| Tls { version: Some(text.clone()), cipher: Some(text.clone()), group: None, alpn: None, name: text.clone(), verified: number % 2 == 0, resumption: true, resumed: number.into(), full: 1 }) },
+                tls: expectations.status.map(|number| Tls { version: Some(text.clone()), cipher: Some(text.clone()), group: None, alpn: None, name: text.clone(), verified: number % 2 == 0, resumption: true, resumed: number.into(), full: 1, early_data: Some(paceline_record::EarlyData { sent: number.into(), accepted: 0 }) }) },
             loop_, pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false, not_ok_share_allowed: Some(n),

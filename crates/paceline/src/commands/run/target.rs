@@ -68,7 +68,7 @@ pub struct TargetFlags {
     #[arg(hide_short_help = true, short = 'k', long, conflicts_with = "cacert")]
     insecure: bool,
 
-    /// Trust the certificates in this file (PEM) instead of the system's
+    /// Trust this file's certificates (PEM), not the system's
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     cacert: Option<PathBuf>,
 
@@ -91,6 +91,14 @@ pub struct TargetFlags {
     /// Do not resume TLS sessions: every handshake is a full one
     #[arg(hide_short_help = true, long)]
     no_tls_resumption: bool,
+
+    /// Send GET and HEAD in resumed handshakes (0-RTT); --http 3
+    ///
+    /// TLS early data. Needs a server whose tickets allow it, and connections that are made during the run, as with
+    /// --no-keepalive. Requests that the server does not accept early are sent again after the handshake; their times
+    /// count from the first send.
+    #[arg(hide_short_help = true, long)]
+    early_data: bool,
 }
 
 /// A URL without the user name and password in it, and these as the value of `Authorization` (RFC 7617), as curl and
@@ -144,10 +152,11 @@ impl TargetFlags {
     }
 
     fn fill_tls(&self, job: &mut Job) {
-        let Self { insecure, cacert, cert, key, sni, tls_version, no_tls_resumption, .. } = self;
+        let Self { insecure, cacert, cert, key, sni, tls_version, no_tls_resumption, early_data, .. } = self;
         let tls = &mut job.tls;
         tls.insecure |= insecure;
         tls.no_resumption |= no_tls_resumption;
+        tls.early_data |= early_data;
         for (file, given) in
             [(&mut tls.ca_file, cacert), (&mut tls.cert_file, cert), (&mut tls.key_file, key)]
         {
