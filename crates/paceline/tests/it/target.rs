@@ -164,6 +164,7 @@ fn tls_errors_have_a_remedy() {
         (url.clone(), &["--cacert", empty], 2, &["--cacert", "empty.pem", "PEM"]),
         (url.clone(), &["--cacert", "/none"], 2, &["--cacert /none", "No such file"]),
         (url.clone(), &["-k", "--cert", empty], 2, &["--cert", "empty.pem"]),
+        (url.clone(), &["-k", "--early-data"], 2, &["--early-data needs --http 3"]),
         (url, &["-k", "--cacert", empty], 2, &["cannot be used with"]),
         (format!("http://localhost:{port}/"), &["--sni", "a"], 2, &["--sni needs https://"]),
     ] {
