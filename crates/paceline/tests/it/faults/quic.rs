@@ -6,8 +6,8 @@
 use super::secure;
 use quinn_proto::crypto::rustls::QuicServerConfig;
 use quinn_proto::{
-    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
-    StreamEvent, StreamId, VarInt,
+    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, EndpointEvent, Event,
+    ServerConfig, StreamEvent, StreamId, VarInt,
 };
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -33,6 +33,10 @@ pub struct Script {
 pub enum Greeting {
     Accept,
     Refuse,
+    /// Speaks only version 2 of QUIC (RFC 9369), and says so.
+    OtherVersion,
+    /// Sends Retry, and accepts the packet that follows it.
+    Retry,
     /// Accepts, and closes when the handshake is done.
     Close,
     /// Accepts, and answers each request when its stream opens, after STOP_SENDING with this code.
@@ -57,6 +61,8 @@ pub enum End {
     GoAway,
     /// The control stream ends.
     ControlStream,
+    /// None: the server forgets the connection, as after a restart, and answers its packets with stateless resets.
+    Forget,
 }
 
 struct Peer {
@@ -65,6 +71,7 @@ struct Peer {
     control: Option<StreamId>,
     /// Answers of which something is still to be sent.
     answers: Vec<(StreamId, Answer)>,
+    is_forgotten: bool,
 }
 
 struct Server {
@@ -81,7 +88,11 @@ pub fn serve(script: Script) -> SocketAddr {
     let address = socket.local_addr().unwrap();
     let crypto = QuicServerConfig::try_from(secure::config_of(b"h3")).unwrap();
     let config = ServerConfig::with_crypto(Arc::new(crypto));
-    let endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), Some(Arc::new(config)), true, None);
+    let mut of_endpoint = EndpointConfig::default();
+    if let Greeting::OtherVersion = script.greet {
+        of_endpoint.supported_versions(vec![0x6b33_43cf]);
+    }
+    let endpoint = Endpoint::new(Arc::new(of_endpoint), Some(Arc::new(config)), true, None);
     let mut server = Server { script, endpoint, socket, peers: HashMap::new(), requests: 0 };
     std::thread::spawn(move || {
         loop {
@@ -112,9 +123,12 @@ impl Server {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 if let Greeting::Refuse = self.script.greet {
                     let _ = self.endpoint.refuse(incoming, &mut reply);
+                } else if matches!(self.script.greet, Greeting::Retry) && incoming.may_retry() {
+                    let _ = self.endpoint.retry(incoming, &mut reply);
                 } else if let Ok((handle, connection)) = self.endpoint.accept(incoming, now, &mut reply, None)
                 {
-                    let peer = Peer { handle, connection, control: None, answers: Vec::new() };
+                    let (control, answers) = (None, Vec::new());
+                    let peer = Peer { handle, connection, control, answers, is_forgotten: false };
                     self.peers.insert(client, peer);
                 }
             }
@@ -149,6 +163,10 @@ impl Server {
         }
         let answers = std::mem::take(&mut peer.answers);
         peer.answers = answers.into_iter().filter_map(|(id, answer)| send(&mut peer, id, answer)).collect();
+        if peer.is_forgotten {
+            self.endpoint.handle_event(peer.handle, EndpointEvent::drained());
+            return;
+        }
         while let Some(event) = peer.connection.poll_endpoint_events() {
             if let Some(event) = self.endpoint.handle_event(peer.handle, event) {
                 peer.connection.handle_event(event);
@@ -218,6 +236,7 @@ fn send(peer: &mut Peer, id: StreamId, mut answer: Answer) -> Option<(StreamId, 
     // The client may have ended the stream.
     match answer.end {
         End::Open => {}
+        End::Forget => peer.is_forgotten = true,
         End::Fin => drop(peer.connection.send_stream(id).finish()),
         End::Reset(number) => drop(peer.connection.send_stream(id).reset(code(number))),
         End::Close(number, reason) => peer.connection.close(Instant::now(), code(number), reason.into()),
