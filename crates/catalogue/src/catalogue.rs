@@ -244,7 +244,12 @@ impl Catalogue {
             let line = manifest.workloads_line;
             CatalogueError::Document { path: manifest.folder.join(MANIFEST_FILE), line, problem }
         });
-        CatalogueError::of_all(errors.collect()).map_or(Ok(manifest), Err)
+        if let Some(error) = CatalogueError::of_all(errors.collect()) {
+            return Err(error);
+        }
+        let mut served = manifest.workloads.iter().filter_map(|name| self.workload(name));
+        let needs_static_files = served.any(|workload| workload.static_files.is_some());
+        Ok(Manifest { needs_static_files, ..manifest })
     }
 
     /// The server of that id.

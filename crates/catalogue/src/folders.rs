@@ -25,7 +25,7 @@ pub struct FolderFlags {
 }
 
 /// The folders that the lab makes in the state folder.
-const STATE_FOLDERS: [&str; 6] = ["logs", "build", "scratch", "bodies", "home", "packages"];
+const STATE_FOLDERS: [&str; 7] = ["logs", "build", "scratch", "bodies", "home", "packages", "files"];
 
 /// The folders, absolute. `plans_dir`, `balancers_dir`, `databases_dir` and `state_dir` need not exist.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -168,7 +168,8 @@ fn weight_of(weight: Option<&Spanned<i64>>, document: &Document) -> Result<u32, 
     }
 }
 
-fn chunk_bytes_of(
+/// The size of the chunks of a body.
+pub(crate) fn chunk_bytes_of(
     size: Option<&Spanned<i64>>,
     document: &Document,
 ) -> Result<Option<NonZeroU32>, CatalogueError> {

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The names of the variables, as `docs/adding-a-server.md` documents them.
-pub const VARIABLE_NAMES: [&str; 9] = [
+pub const VARIABLE_NAMES: [&str; 10] = [
     "PACELINE_PORT",
     "PACELINE_HTTP2_PORT",
     "PACELINE_TLS_PORT",
@@ -20,6 +20,7 @@ pub const VARIABLE_NAMES: [&str; 9] = [
     "PACELINE_BUILD",
     "PACELINE_CORES",
     "PACELINE_WORKLOADS",
+    "PACELINE_STATIC",
 ];
 
 /// The offset of the port for HTTP/2, of a server that needs a separate one, from that of HTTP/1.1.
@@ -82,6 +83,8 @@ pub struct Variables {
     pub cores: u32,
     /// `PACELINE_WORKLOADS`, absolute.
     pub workloads: PathBuf,
+    /// `PACELINE_STATIC`, absolute: the folder of the lab's static files, if its server needs them.
+    pub static_files: PathBuf,
     /// The `DATABASE` variables, if its launch has a database.
     pub database: Option<DatabaseAccess>,
 }
@@ -94,6 +97,7 @@ impl Variables {
             ("PACELINE_BUILD", self.build.clone().into()),
             ("PACELINE_CORES", self.cores.to_string().into()),
             ("PACELINE_WORKLOADS", self.workloads.clone().into()),
+            ("PACELINE_STATIC", self.static_files.clone().into()),
             ("PACELINE_TLS_CERT", self.certificate().into()),
             ("PACELINE_TLS_KEY", self.build.join(KEY_FILE).into()),
         ];
@@ -193,6 +197,7 @@ mod tests {
             build: "/b".into(),
             cores: 2,
             workloads: "/w".into(),
+            static_files: "/s".into(),
             database: None,
         }
     }
@@ -224,7 +229,7 @@ mod tests {
     fn a_build_is_given_no_port() {
         let pairs = Variables { port: None, ..given() }.pairs();
         assert!(pairs.iter().all(|(name, _)| *name != "PACELINE_PORT"));
-        assert_eq!(pairs.len(), 6);
+        assert_eq!(pairs.len(), 7);
         let (database, host) = ("postgresql".into(), "10.0.0.2".into());
         let database = Some(DatabaseAccess { database, host, port: 5433, pool: 32 });
         let texts = Variables { database, ..given() }.texts();

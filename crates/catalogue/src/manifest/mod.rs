@@ -50,6 +50,8 @@ pub struct Manifest {
     pub sources: Vec<String>,
     /// The workloads it serves, by name.
     pub workloads: Vec<String>,
+    /// Whether one of them needs the lab's static files; known when the catalogue has read both.
+    pub needs_static_files: bool,
     /// The databases it supports, by name.
     pub databases: Vec<String>,
     /// Debian packages to install when [`Manifest::needs`] is not met.
@@ -150,6 +152,7 @@ impl Manifest {
             tags: Vec::new(),
             sources: Vec::new(),
             workloads: Vec::new(),
+            needs_static_files: false,
             databases: Vec::new(),
             packages: Vec::new(),
             needs: Vec::new(),
@@ -197,10 +200,15 @@ impl Manifest {
     pub fn adapt(&self, workload: &Arc<Workload>) -> Arc<Workload> {
         let Some(own) = self.fixed.paths.get(&workload.name) else { return Arc::clone(workload) };
         let path = |path: &str| fixed::own_path(path, &workload.base, own);
-        let case = |case: &WorkloadCase| Some(WorkloadCase { path: path(&case.path)?, ..case.clone() });
+        let request = |case: &WorkloadCase| Some(WorkloadCase { path: path(&case.path)?, ..case.clone() });
+        let case = |case: &WorkloadCase| {
+            let mix = case.mix.iter().filter_map(request).collect();
+            Some(WorkloadCase { mix, ..request(case)? })
+        };
         Arc::new(Workload {
             cases: workload.cases.iter().filter_map(case).collect(),
-            checks: workload.checks.iter().filter_map(case).collect(),
+            checks: workload.checks.iter().filter_map(request).collect(),
+            static_files: workload.static_files.as_deref().and_then(path),
             ..Workload::clone(workload)
         })
     }

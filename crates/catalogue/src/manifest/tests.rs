@@ -41,6 +41,7 @@ fn a_form_adds_variables_and_expands_them() {
         build: "/b".into(),
         cores: 4,
         workloads: "/w".into(),
+        static_files: "/s".into(),
         database: None,
     };
     let cores = manifest.form("cores").unwrap();

@@ -154,6 +154,7 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
         tags: wire.tags.into_inner(),
         sources: wire.sources,
         workloads: wire.workloads.into_inner(),
+        needs_static_files: false,
         databases: wire.databases,
         packages: wire.packages,
         needs: wire.needs,

@@ -3,16 +3,18 @@
 //! Bodies are loaded with the file, so that a workload is complete once it is read. Validation and the generator send
 //! the requests and compare the responses.
 
+mod headers;
 mod html;
 mod wire;
 
 pub use html::HtmlPage;
 pub(crate) use wire::is_path;
 
-use paceline_job::{JsonForm, StreamSpec};
+use paceline_job::{Headers, JsonForm, StreamSpec};
 use paceline_record::{DatabaseWork, WorkloadProtocol};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// A kind of request and its right answers.
@@ -32,6 +34,8 @@ pub struct Workload {
     pub refusals: Vec<Refusal>,
     /// Answers that the lab can compute for any x; requested by `lab check`, never used for load.
     pub computed: Vec<Computed>,
+    /// The path below which its servers serve the lab's static files, such as `/static/`, if it needs these.
+    pub static_files: Option<String>,
 }
 
 /// A kind of request whose right answer follows from a number in its path.
@@ -75,12 +79,13 @@ impl Computed {
             charset: None,
             headers: Vec::new(),
             body: ExpectedBody::Exact(digits.into_bytes()),
+            coding: ExpectedCoding::default(),
             events: None,
         }
     }
 }
 
-/// One request with its one right answer.
+/// One request with its one right answer, or a mix of such requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadCase {
     /// Its name in plans and records: `hello`, or `tetra/140` where the workload has several.
@@ -93,8 +98,12 @@ pub struct WorkloadCase {
     pub method: String,
     /// The path with its query, from `/`; the method of a call of gRPC.
     pub path: String,
+    /// Header fields of the request beside those that every request has.
+    pub headers: Headers,
     /// The body of the request, or the message that is sent.
     pub body: Option<RequestBody>,
+    /// The size of the chunks in which the body is sent, in bytes; `None` for a body with its length.
+    pub chunk_bytes: Option<NonZeroU32>,
     /// How a load reads the response as a stream of events, if it does.
     pub stream: Option<StreamSpec>,
     /// The definition of the service of gRPC; without it the server is asked.
@@ -103,18 +112,31 @@ pub struct WorkloadCase {
     pub expect: Expect,
     /// The work of the database for it, if it needs one.
     pub database: Option<DatabaseWork>,
+    /// The requests that a load sends in equal shares, if there are several. The other fields are then those of the
+    /// first, under the workload's name.
+    pub mix: Vec<WorkloadCase>,
 }
 
 impl WorkloadCase {
+    /// The single requests that a load sends: those of the mix, or this one.
+    pub fn requests(&self) -> &[WorkloadCase] {
+        if self.mix.is_empty() { std::slice::from_ref(self) } else { &self.mix }
+    }
+
     /// Whether it is a request of HTTP without a body: such requests are sent in unusual ways too, to test a server.
     pub fn is_plain(&self) -> bool {
         self.protocol == WorkloadProtocol::Http && self.body.is_none()
     }
 
-    /// Its name in a check: `GET /hello`, `gRPC /benchmark.BenchmarkService/GetSum`.
+    /// Its name in a check: `GET /hello`, `POST /sum in chunks`, `gRPC /benchmark.BenchmarkService/GetSum`.
     pub fn title(&self) -> String {
+        let how = match (self.chunk_bytes, self.expect.coding.is_required) {
+            (Some(_), _) => " in chunks",
+            (None, true) => " compressed",
+            (None, false) => "",
+        };
         match self.protocol {
-            WorkloadProtocol::Http => format!("{} {}", self.method, self.path),
+            WorkloadProtocol::Http => format!("{} {}{how}", self.method, self.path),
             WorkloadProtocol::WebSocket | WorkloadProtocol::Grpc => {
                 format!("{} {}", self.protocol.name(), self.path)
             }
@@ -170,16 +192,28 @@ pub struct Expect {
     pub status: u16,
     /// The status of a call of gRPC, by name, if it is not `OK`.
     pub grpc_status: Option<String>,
-    /// The media type, or `None` for any; its parameters count only if they are given, as `; charset=utf-8`.
+    /// The media type, or `None` for any; `a|b` is one of the two. Parameters count only if they are given, as in
+    /// `text/html; charset=utf-8`.
     pub content_type: Option<String>,
     /// The only charset that the content type may have, if it has one; `None` for any.
     pub charset: Option<String>,
     /// Required headers, not empty, in lower case; `a|b` requires one of the two. A `date` must be right.
     pub headers: Vec<String>,
-    /// The body, or the message that answers.
+    /// The body without its content coding, or the message that answers.
     pub body: ExpectedBody,
+    /// How the body may be coded.
+    pub coding: ExpectedCoding,
     /// How many events each stream has.
     pub events: Option<u64>,
+}
+
+/// The content codings that a response may have (RFC 9110, section 8.4.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedCoding {
+    /// Those that the request accepts, in lower case: `gzip`, `br`.
+    pub accepted: Vec<String>,
+    /// Whether the response must have one of them.
+    pub is_required: bool,
 }
 
 /// The header whose value is checked too, not only its presence.
@@ -278,6 +312,11 @@ impl Workload {
     /// Whether its requests need a database.
     pub fn needs_database(&self) -> bool {
         self.cases.iter().any(|case| case.database.is_some())
+    }
+
+    /// The single requests of its cases, in order.
+    pub fn requests(&self) -> impl Iterator<Item = &WorkloadCase> {
+        self.cases.iter().flat_map(WorkloadCase::requests)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The files are made for each test. The comparison of answers is tested in `validate/difference`, the workloads of
 //! this repository in `tests/it/repository.rs`.
 
-use crate::fixture::{HELLO, TETRA, TestTree};
+use crate::fixture::{HELLO, MANIFEST, TETRA, TestTree};
 use crate::{ExpectedBody, RefusedStatus, Workload};
 use paceline_record::WorkloadProtocol;
 
@@ -179,4 +179,90 @@ fn a_request_with_a_body_is_posted() {
     let body = case.body.as_ref().unwrap();
     assert_eq!((body.length(), body.bytes().len()), (500_001, 500_001));
     assert_eq!(body.bytes(), body.bytes());
+}
+
+/// Two requests that a load sends as a mix, for static files.
+const MIX: &str = r#"about = "x"
+mix = true
+headers = { Accept-Encoding = "gzip;q=0.5, br;q=0" }
+static_files = "/sum/"
+base = "/sum"
+
+[[case]]
+name = "get"
+path = "/sum/a"
+expect = { status = 200, body = "1", compressed = true }
+
+[[case]]
+name = "post"
+path = "/sum/b"
+headers = ["accept-encoding: br", "X-A: b"]
+body = "20"
+chunk_bytes = 3
+expect = { status = 200, body = "21" }
+"#;
+
+#[test]
+fn cases_may_be_one_mix() {
+    let workload = read(MIX).unwrap();
+    let [case] = &workload.cases[..] else { panic!("{:?}", workload.cases) };
+    assert_eq!((case.address.as_str(), case.path.as_str()), ("some", "/sum/a"));
+    let addresses: Vec<&str> = workload.requests().map(|request| request.address.as_str()).collect();
+    assert_eq!(addresses, ["some/get", "some/post"]);
+    let [get, post] = case.requests() else { panic!("{:?}", case.requests()) };
+    assert_eq!(get.headers.get("Accept-Encoding"), Some("gzip;q=0.5, br;q=0"));
+    assert_eq!(
+        (get.expect.coding.accepted.as_slice(), get.expect.coding.is_required),
+        (&["gzip".to_owned()][..], true)
+    );
+    assert_eq!((post.headers.get("Accept-Encoding"), post.headers.0.len()), (Some("br"), 2));
+    assert_eq!(
+        (post.expect.coding.accepted.as_slice(), post.expect.coding.is_required),
+        (&["br".to_owned()][..], false)
+    );
+    assert_eq!((post.method.as_str(), post.chunk_bytes.map(u32::from)), ("POST", Some(3)));
+    assert_eq!([get.title(), post.title()], ["GET /sum/a compressed", "POST /sum/b in chunks"]);
+    let single = read(HELLO).unwrap();
+    assert_eq!(single.cases[0].requests(), &single.cases[..]);
+    assert_eq!(single.static_files, None);
+}
+
+#[test]
+fn a_mix_and_its_requests_are_checked() {
+    for (from, to, expected) in [
+        (
+            "[[case]]\nname = \"post\"",
+            "[[check]]\nname = \"post\"",
+            "some.toml:2: `mix` needs 2 to 100 cases",
+        ),
+        (
+            "mix = true",
+            "mix = true\nprotocol = \"websocket\"",
+            "some.toml:4: `headers` needs the protocol HTTP",
+        ),
+        ("name = \"get\"", "name = \"get\"\nchunk_bytes = 3", "some.toml:9: `chunk_bytes` needs"),
+        ("chunk_bytes = 3", "chunk_bytes = 0", "some.toml:17: chunk_bytes 0 is not a number from 1 to"),
+        ("gzip;q=0.5", "gzip;q=0", "some.toml:10: `compressed` needs a request that accepts a coding"),
+        ("Accept-Encoding = ", "Host = ", "some.toml:3: `Host` cannot be set"),
+        ("\"/sum/\"", "\"/sum\"", "some.toml:4: `static_files` is `/sum`: it must end with `/`"),
+    ] {
+        assert!(MIX.contains(from), "{from}");
+        let reported = read(&MIX.replacen(from, to, 1)).expect_err(to);
+        assert!(reported.starts_with(expected), "{reported}");
+    }
+}
+
+#[test]
+fn a_server_has_its_own_paths_for_a_mix_and_needs_the_static_files() {
+    let tree = TestTree::with(&["go-plain"]);
+    tree.write("workloads/some.toml", MIX);
+    let manifest = MANIFEST.replace("[\"hello\", \"tetra\"]", "[\"some\"]");
+    tree.write("servers/go-static/server.toml", &format!("{manifest}\n[paths]\nsome = \"/own\"\n"));
+    let catalogue = tree.catalogue();
+    let server = catalogue.server("go-static").unwrap();
+    assert!(server.needs_static_files && !catalogue.server("go-plain").unwrap().needs_static_files);
+    let own = catalogue.workload_of(&server, "some").unwrap();
+    let paths: Vec<&str> = own.requests().map(|request| request.path.as_str()).collect();
+    assert_eq!((paths, own.cases[0].path.as_str()), (vec!["/own/a", "/own/b"], "/own/a"));
+    assert_eq!(own.static_files.as_deref(), Some("/own/"));
 }

@@ -3,14 +3,16 @@
 //! [`Workload::read`] is here. The workload's name is the file's, and a case's address follows from it. A body given by
 //! its digest is not known here: validation passes on the first body that matches.
 
+use super::headers::{accepted_codings, request_headers, workload_headers};
 use super::{
-    Computed, Expect, ExpectedBody, Formula, HtmlPage, Refusal, RefusedStatus, RequestBody, Workload,
-    WorkloadCase,
+    Computed, Expect, ExpectedBody, ExpectedCoding, Formula, HtmlPage, Refusal, RefusedStatus, RequestBody,
+    Workload, WorkloadCase,
 };
 use crate::CatalogueError;
 use crate::document::Document;
+use crate::request_file::{MAX_REQUESTS, chunk_bytes_of};
 use crate::stream::{WireStream, stream_of};
-use paceline_job::{GrpcCode, JsonForm, StreamFormat, StreamSpec, hexadecimal};
+use paceline_job::{GrpcCode, Headers, JsonForm, StreamFormat, StreamSpec, hexadecimal};
 use paceline_record::{DatabaseWork, WorkloadProtocol};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,9 @@ struct WireWorkload {
     proto: Option<Spanned<String>>,
     stream: Option<Spanned<WireStream>>,
     base: Option<Spanned<String>>,
+    static_files: Option<Spanned<String>>,
+    mix: Option<Spanned<bool>>,
+    headers: Option<Spanned<Headers>>,
     case: Vec<Spanned<WireCase>>,
     #[serde(default)]
     check: Vec<Spanned<WireCase>>,
@@ -50,8 +55,10 @@ struct WireCase {
     name: Option<String>,
     method: Option<String>,
     path: Spanned<String>,
+    headers: Option<Spanned<Headers>>,
     body: Option<Spanned<String>>,
     body_bytes: Option<Spanned<u64>>,
+    chunk_bytes: Option<Spanned<i64>>,
     expect: Spanned<WireExpect>,
     database: Option<DatabaseWork>,
 }
@@ -72,6 +79,8 @@ struct WireExpect {
     html_file: Option<Spanned<String>>,
     length: Option<u64>,
     sha256: Option<Spanned<String>>,
+    #[serde(default)]
+    compressed: bool,
     events: Option<u64>,
 }
 
@@ -85,6 +94,7 @@ struct WireRefusal {
 /// What all cases of a workload have in common.
 struct Exchange {
     protocol: WorkloadProtocol,
+    headers: Headers,
     stream: Option<StreamSpec>,
     proto: Option<PathBuf>,
 }
@@ -104,7 +114,10 @@ impl Workload {
         }
         let mut errors = Vec::new();
         errors.extend(needs_http(&wire, &document));
-        let exchange = exchange_of(wire.protocol, wire.proto, wire.stream, &document)?;
+        errors.extend(unfit_mix(&wire, &document));
+        let is_mix = wire.mix.is_some_and(Spanned::into_inner);
+        let headers = workload_headers(wire.headers, wire.protocol, &document)?;
+        let exchange = exchange_of(wire.protocol, headers, wire.proto, wire.stream, &document)?;
         let several = wire.case.len() > 1;
         let mut addresses = BTreeSet::new();
         let named = |spanned: Spanned<WireCase>| {
@@ -127,26 +140,59 @@ impl Workload {
             errors.push(error);
             String::new()
         });
-        match CatalogueError::of_all(errors) {
-            Some(error) => Err(error),
-            None => Ok(Workload { name, about: wire.about, base, cases, checks, refusals, computed }),
+        let static_files = wire.static_files.map(|path| folder_path(path, &document));
+        let static_files = CatalogueError::keep(static_files, &mut errors).pop();
+        if let Some(error) = CatalogueError::of_all(errors) {
+            return Err(error);
         }
+        let cases = if is_mix { as_mix(&name, cases) } else { cases };
+        Ok(Workload { name, about: wire.about, base, cases, checks, refusals, computed, static_files })
     }
+}
+
+/// The requests as one case, which has the name of the workload and is otherwise the first.
+fn as_mix(workload: &str, requests: Vec<WorkloadCase>) -> Vec<WorkloadCase> {
+    let first = requests.first().cloned();
+    let mix = |first| WorkloadCase { address: workload.to_owned(), mix: requests, ..first };
+    first.map(mix).into_iter().collect()
+}
+
+/// The error in a workload whose cases cannot be one mix.
+fn unfit_mix(wire: &WireWorkload, document: &Document) -> Option<CatalogueError> {
+    let mix = wire.mix.as_ref().filter(|mix| *mix.get_ref())?;
+    let has = |is_one: fn(&WireCase) -> bool| wire.case.iter().any(|case| is_one(case.get_ref()));
+    let is_plain = wire.protocol == WorkloadProtocol::Http && wire.stream.is_none();
+    let fits = (2..=MAX_REQUESTS).contains(&wire.case.len());
+    let reasons = [
+        (!is_plain, "`mix` needs the protocol HTTP, without a stream".to_owned()),
+        (!fits, format!("`mix` needs 2 to {MAX_REQUESTS} cases")),
+        (has(|case| case.database.is_some()), "a case of a `mix` cannot have a `database`".to_owned()),
+        (
+            has(|case| case.expect.get_ref().json_form.is_some()),
+            "`json_form` cannot be expected in a `mix`: use `json`".to_owned(),
+        ),
+    ];
+    let (_, problem) = reasons.into_iter().find(|(is_wrong, _)| *is_wrong)?;
+    Some(document.complain(Some(mix.span().start), problem))
 }
 
 /// The error in a workload of another protocol that has parts which only HTTP has.
 fn needs_http(wire: &WireWorkload, document: &Document) -> Option<CatalogueError> {
-    if wire.protocol == WorkloadProtocol::Http || (wire.refuse.is_empty() && wire.computed.is_empty()) {
+    let has_parts = !wire.refuse.is_empty() || !wire.computed.is_empty() || wire.static_files.is_some();
+    if wire.protocol == WorkloadProtocol::Http || !has_parts {
         return None;
     }
     let name = wire.protocol.name();
-    let problem = format!("`refuse` and `computed` need the protocol HTTP, and this workload has {name}");
+    let problem = format!(
+        "`refuse`, `computed` and `static_files` need the protocol HTTP, and this workload has {name}"
+    );
     Some(document.complain(None, problem))
 }
 
 /// The protocol of a workload, with what belongs to it.
 fn exchange_of(
     protocol: WorkloadProtocol,
+    headers: Headers,
     proto: Option<Spanned<String>>,
     stream: Option<Spanned<WireStream>>,
     document: &Document,
@@ -168,7 +214,7 @@ fn exchange_of(
         }
         None => None,
     };
-    Ok(Exchange { protocol, stream, proto })
+    Ok(Exchange { protocol, headers, stream, proto })
 }
 
 /// The beginning of the cases' paths, if it is given; else the whole path of the first.
@@ -223,10 +269,16 @@ fn case_of(
             return Err(document.complain(Some(at), "with several cases, each needs a `name`"));
         }
     };
+    let headers = request_headers(case.headers, &exchange.headers, exchange.protocol, document)?;
     let body = body_of(case.body, case.body_bytes, exchange.protocol, document)?;
+    let chunk_bytes = chunk_bytes_of(case.chunk_bytes.as_ref(), document)?;
+    if let Some(size) = case.chunk_bytes.as_ref().filter(|_| !is_sent_in_chunks(body.as_ref(), exchange)) {
+        let problem = "`chunk_bytes` needs the protocol HTTP, and a `body` or `body_bytes`";
+        return Err(document.complain(Some(size.span().start), problem));
+    }
     let method = if body.is_some() { "POST" } else { "GET" };
     let expect = match exchange.protocol {
-        WorkloadProtocol::Http => expect_of(case.expect, document)?,
+        WorkloadProtocol::Http => expect_of(case.expect, accepted_codings(&headers), document)?,
         WorkloadProtocol::WebSocket | WorkloadProtocol::Grpc => {
             expected_message(case.expect, exchange, document)?
         }
@@ -237,12 +289,20 @@ fn case_of(
         protocol: exchange.protocol,
         method: case.method.unwrap_or_else(|| method.into()),
         path: path_of(case.path, document)?,
+        headers,
         body,
+        chunk_bytes,
         stream: exchange.stream.clone(),
         proto: exchange.proto.clone(),
         expect,
         database: case.database,
+        mix: Vec::new(),
     })
+}
+
+/// Whether a request can be sent in chunks: it is one of HTTP, with a body.
+fn is_sent_in_chunks(body: Option<&RequestBody>, exchange: &Exchange) -> bool {
+    body.is_some() && exchange.protocol == WorkloadProtocol::Http
 }
 
 /// The longest body that a request may have: validation holds it in memory.
@@ -295,13 +355,33 @@ fn path_of(path: Spanned<String>, document: &Document) -> Result<String, Catalog
     Err(document.complain(Some(path.span().start), problem))
 }
 
+/// A path that other names follow.
+fn folder_path(path: Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
+    let at = path.span().start;
+    let path = path_of(path, document)?;
+    if path.ends_with('/') {
+        return Ok(path);
+    }
+    Err(document.complain(Some(at), format!("`static_files` is `{path}`: it must end with `/`")))
+}
+
 const ONE_BODY: &str = "`expect` needs exactly one of `body`, `body_file`, `json`, `json_form`, `html_file`, or \
                         `length` with `sha256`";
 
-/// The expectation of a case of HTTP.
-fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect, CatalogueError> {
+/// The expectation of a case of HTTP whose request accepts these codings.
+fn expect_of(
+    expect: Spanned<WireExpect>,
+    accepted: Vec<String>,
+    document: &Document,
+) -> Result<Expect, CatalogueError> {
     let at = expect.span().start;
     let wire = expect.into_inner();
+    let coding = ExpectedCoding { accepted, is_required: wire.compressed };
+    if coding.is_required && coding.accepted.is_empty() {
+        let problem =
+            "`compressed` needs a request that accepts a coding: headers = { Accept-Encoding = \"gzip\" }";
+        return Err(document.complain(Some(at), problem));
+    }
     let of_messages = [("grpc_status", wire.grpc_status.is_some()), ("events", wire.events.is_some())];
     if let Some((key, _)) = of_messages.into_iter().find(|(_, is_given)| *is_given) {
         let problem = format!("`{key}` needs a workload with `protocol = \"grpc\"` or \"websocket\"");
@@ -332,7 +412,7 @@ fn expect_of(expect: Spanned<WireExpect>, document: &Document) -> Result<Expect,
     let headers =
         wire.headers.into_iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
     let (content_type, charset) = (wire.content_type, wire.charset);
-    Ok(Expect { status, grpc_status: None, content_type, charset, headers, body, events: None })
+    Ok(Expect { status, grpc_status: None, content_type, charset, headers, body, coding, events: None })
 }
 
 /// The expectation of a message: of a WebSocket, or of a call of gRPC.
@@ -355,6 +435,7 @@ fn expected_message(
         ("html_file", wire.html_file.is_some()),
         ("length", wire.length.is_some()),
         ("sha256", wire.sha256.is_some()),
+        ("compressed", wire.compressed),
         ("json", wire.json.is_some() && (!is_grpc || exchange.stream.is_some())),
         ("body", wire.body.is_some() && (is_grpc || exchange.stream.is_some())),
         ("events", wire.events.is_some() && exchange.stream.is_none()),
@@ -387,6 +468,7 @@ fn expected_message(
         charset: None,
         headers: Vec::new(),
         body: body.unwrap_or(ExpectedBody::Any),
+        coding: ExpectedCoding::default(),
         events: wire.events,
     })
 }

@@ -52,6 +52,7 @@ impl Starter {
                 build: launch.folder.to_owned(),
                 cores: launch.cores.len() as u32,
                 workloads: PathBuf::from(launch.folder),
+                static_files: PathBuf::from(launch.folder),
                 database: None,
             },
             hosts: Vec::new(),

@@ -93,6 +93,7 @@ impl Server {
             build: "/".into(),
             cores: 1,
             workloads: "/".into(),
+            static_files: "/".into(),
             database: Some(database.access(1)),
         };
         let mut process = Command::new("python3")
