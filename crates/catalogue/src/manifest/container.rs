@@ -22,7 +22,7 @@ pub struct Container {
     /// Replaces the command of the image.
     pub command: Vec<String>,
     /// Read-only files and folders by their absolute path in the container; relative to the server's folder, or to that
-    /// of the workloads.
+    /// of the workloads. `static` is the lab's folder of static files.
     pub mounts: BTreeMap<PathBuf, PathBuf>,
     /// What it may do that other containers may not.
     pub rights: Vec<ContainerRight>,

@@ -32,6 +32,7 @@ impl Provisioner {
             // No command shares the folder, and the server may write there.
             self.share_build(server)?;
         }
+        self.make_static_files(server)?;
         if let Some(container) = &server.container {
             let took = self.build_container(server, container, again)?;
             return Ok(took.map_or(StepOutcome::Already, StepOutcome::Now));

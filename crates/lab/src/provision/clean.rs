@@ -62,6 +62,8 @@ impl Provisioner {
             found.extend(
                 in_folder("home").into_iter().map(|path| LeftOver::from_path("home folder of a user", path)),
             );
+            found
+                .extend(in_folder("files").into_iter().map(|path| LeftOver::from_path("static files", path)));
         }
         for build in in_folder("build") {
             let id = build.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -137,6 +139,7 @@ mod tests {
             "build/database-broken/server",
             "build/database-gone/server",
             "home/nobody/.npm/cached",
+            "files/1/static/app.js",
             "results.sqlite",
         ] {
             tree.write(&format!(".paceline/{file}"), "x");
@@ -160,6 +163,7 @@ mod tests {
         let all = [
             "logs/go-server-1.log",
             "home/nobody",
+            "files/1",
             "build/database-broken",
             "build/database-gone",
             "build/go-gone",

@@ -18,6 +18,7 @@ mod rollback;
 mod services;
 mod setup;
 mod stamp;
+mod static_files;
 mod tool_versions;
 
 pub use clean::LeftOver;
@@ -26,6 +27,7 @@ pub use container::{ContainerEngine, ImageLaunch};
 pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
 pub use stamp::METADATA_DIR;
+pub(crate) use static_files::write_readable;
 pub(crate) use tool_versions::{find, program};
 
 use crate::LabError;
@@ -208,6 +210,7 @@ impl Provisioner {
             build: self.build_dir(server),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
             workloads: self.workloads_dir.clone(),
+            static_files: self.static_dir(),
             database: None,
         }
     }

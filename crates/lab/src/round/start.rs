@@ -150,7 +150,8 @@ impl RunningRound<'_> {
     fn folders(&self, server: &Manifest) -> Vec<PathBuf> {
         let variables = self.context.provisioner.variables(server, 0, 1);
         let all = [server.folder.clone(), variables.build, variables.workloads];
-        all.into_iter().filter(|folder| folder.is_dir()).collect()
+        let static_files = server.needs_static_files.then_some(variables.static_files);
+        all.into_iter().chain(static_files).filter(|folder| folder.is_dir()).collect()
     }
 
     fn balancer(&self, balanced: &BalancedLoad) -> Result<&Balancer, LaunchError> {

@@ -337,10 +337,10 @@ impl Provisioner {
         }
     }
 
-    /// The file or folder of a mount, which must be in the server's folder or that of the workloads, also if a link
-    /// leads to it.
+    /// The file or folder of a mount, which must be in the server's folder, in that of the workloads or among the files
+    /// that the lab makes, also if a link leads to it.
     fn mounted(&self, server: &Manifest, from: &Path) -> Result<PathBuf, LabError> {
-        for folder in [&server.folder, &self.workloads_dir] {
+        for folder in [&server.folder, &self.workloads_dir, &self.files_dir()] {
             let Ok(folder) = folder.canonicalize() else { continue };
             if let Ok(path) = folder.join(from).canonicalize()
                 && path.starts_with(&folder)
