@@ -7,7 +7,7 @@ use crate::database::{RunningDatabase, returned};
 use crate::generator::ObservedRun;
 use crate::launch::LaunchError;
 use crate::probe::engine::EngineProbe;
-use crate::probe::{ProbeDeadline, ProbeRequest, ask};
+use crate::probe::{ProbeDeadline, ask};
 use crate::validate::{CheckClient, answers, request_for, same};
 use paceline_catalogue::{Cell, Workload, WorkloadCase};
 use paceline_host::Interrupt;
@@ -87,8 +87,7 @@ pub(crate) fn stored(
     let begun = Instant::now();
     let mut rows = BTreeMap::new();
     for _ in 0..STORED_REQUESTS {
-        let request = ProbeRequest::new(&case.method, &case.path);
-        let answer = ask(address, request, ProbeDeadline::after(ASK_LIMIT, interrupt)).ok()?;
+        let answer = ask(address, request_for(case), ProbeDeadline::after(ASK_LIMIT, interrupt)).ok()?;
         // A later response replaces the rows of an earlier one.
         rows.extend(returned(&answer.body));
         if begun.elapsed() > STORED_LIMIT {
@@ -115,7 +114,7 @@ pub fn examine_database(
     let found = answers(&client, workloads).map_err(|_only_interrupted| LaunchError::Interrupted)?;
     let mut checks = found.validation.checks;
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address);
-    for case in workloads.iter().flat_map(|workload| &workload.cases).filter(right) {
+    for case in workloads.iter().flat_map(|workload| workload.requests()).filter(right) {
         let Some(work) = case.database else { continue };
         let before = database.counts()?;
         for _ in 0..CHECK_REQUESTS {

@@ -1,14 +1,18 @@
-//! The request of a case as arguments of `paceline run`: the URL, what is sent, and what is expected.
+//! The requests of a case as arguments of `paceline run`: the URL, what is sent, and what is expected.
 //!
 //! The load of a trial, its warm-up, and the checks of protocols that the probe does not speak send the same requests.
 
-use paceline_catalogue::{CERTIFICATE_NAME, ExpectedBody, RequestBody, WorkloadCase, hex};
+use paceline_catalogue::{CERTIFICATE_NAME, ExpectedBody, RequestBody, WorkloadCase, hex, toml_text};
 use paceline_job::{Nanos, StreamSpec};
 use paceline_record::WorkloadProtocol;
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
+/// The decoded bodies that passed validation, by the address of their request.
+pub(crate) type ValidatedBodies = BTreeMap<String, Vec<u8>>;
 
 /// A case, and where it is asked.
 #[derive(Clone, Copy, Debug)]
@@ -21,20 +25,28 @@ pub(crate) struct CaseRequest<'a> {
 }
 
 impl CaseRequest<'_> {
-    /// The URL.
+    /// The URL. The requests of a mix have their own paths.
     pub fn url(&self) -> String {
         let scheme = self.case.protocol.scheme(self.certificate.is_some());
-        format!("{scheme}://{}{}", self.address, self.case.path)
+        let path = if self.case.mix.is_empty() { self.case.path.as_str() } else { "/" };
+        format!("{scheme}://{}{path}", self.address)
     }
 
-    /// The flags of what is sent and expected. `validated` is the body that passed validation, which each response of
+    /// The flags of what is sent and expected. `validated` has the bodies that passed validation, which the responses of
     /// HTTP must equal.
     ///
     /// # Errors
     /// In words: a file cannot be written, or there is no such body.
-    pub fn flags(&self, bodies: BodyFolder<'_>, validated: Option<&[u8]>) -> Result<Vec<String>, String> {
+    pub fn flags(&self, bodies: BodyFolder<'_>, validated: &ValidatedBodies) -> Result<Vec<String>, String> {
         let mut flags = FlagList::default();
-        self.add_request(&mut flags, bodies)?;
+        let is_mix = !self.case.mix.is_empty();
+        if is_mix {
+            let requests: Vec<&WorkloadCase> = self.case.mix.iter().collect();
+            let text = mix_of(&requests, bodies, Some(validated))?;
+            flags.add("--mix", bodies.keep(text.as_bytes())?.display().to_string());
+        } else {
+            self.add_request(&mut flags, bodies)?;
+        }
         if let Some(certificate) = self.certificate {
             flags.add("--cacert", certificate.display().to_string());
             flags.add("--sni", CERTIFICATE_NAME.to_owned());
@@ -43,6 +55,8 @@ impl CaseRequest<'_> {
             add_stream(&mut flags, stream);
         }
         match self.case.protocol {
+            // The file has what is expected of each.
+            _ if is_mix => {}
             WorkloadProtocol::Http => self.expect_response(&mut flags, bodies, validated)?,
             WorkloadProtocol::WebSocket => self.expect_answer(&mut flags, bodies)?,
             WorkloadProtocol::Grpc => self.expect_call(&mut flags),
@@ -58,8 +72,12 @@ impl CaseRequest<'_> {
         if let Some(proto) = &case.proto {
             flags.add("--proto", proto.display().to_string());
         }
+        for (name, value) in &case.headers.0 {
+            flags.add("-H", format!("{name}: {value}"));
+        }
         if let Some(body) = &case.body {
             flags.add("--body", bodies.argument(body)?);
+            flags.0.extend(case.chunk_bytes.map(|size| format!("--chunked={size}")));
             flags.0.push("--literal".to_owned());
         }
         Ok(())
@@ -69,7 +87,7 @@ impl CaseRequest<'_> {
         &self,
         flags: &mut FlagList,
         bodies: BodyFolder<'_>,
-        validated: Option<&[u8]>,
+        validated: &ValidatedBodies,
     ) -> Result<(), String> {
         flags.add("--expect-status", self.case.expect.status.to_string());
         match &self.case.expect.body {
@@ -84,10 +102,7 @@ impl CaseRequest<'_> {
             | ExpectedBody::Digest { .. }
             | ExpectedBody::Json(_)
             | ExpectedBody::Html(_) => {
-                let body = validated.ok_or_else(|| {
-                    format!("there is no validated response body for {}", self.case.address)
-                })?;
-                flags.add("--expect-body", format!("@{}", bodies.keep(body)?.display()));
+                flags.add("--expect-body", format!("@{}", bodies.validated(self.case, validated)?.display()));
             }
         }
         Ok(())
@@ -124,6 +139,49 @@ fn add_stream(flags: &mut FlagList, stream: &StreamSpec) {
     flags.add_some("--count-json", count_json.clone());
 }
 
+/// Single requests of HTTP as a file for `--mix`, in equal shares, taken literally: a path is not a template. With
+/// `validated`, each response must have the body that passed validation.
+///
+/// # Errors
+/// As [`CaseRequest::flags`].
+pub(crate) fn mix_of(
+    requests: &[&WorkloadCase],
+    bodies: BodyFolder<'_>,
+    validated: Option<&ValidatedBodies>,
+) -> Result<String, String> {
+    requests.iter().map(|request| mixed_request(request, bodies, validated)).collect()
+}
+
+/// One request of such a file.
+fn mixed_request(
+    request: &WorkloadCase,
+    bodies: BodyFolder<'_>,
+    validated: Option<&ValidatedBodies>,
+) -> Result<String, String> {
+    let file = |path: PathBuf| toml_text(&path.display().to_string());
+    let mut lines = vec![
+        "[[request]]".to_owned(),
+        format!("name = {}", toml_text(&request.address)),
+        format!("method = {}", toml_text(&request.method)),
+        format!("path = {}", toml_text(&request.path)),
+        "literal = true".to_owned(),
+        format!("expect_status = {}", request.expect.status),
+    ];
+    if !request.headers.is_empty() {
+        let field = |(name, value): &(String, String)| format!("{} = {}", toml_text(name), toml_text(value));
+        let fields: Vec<String> = request.headers.0.iter().map(field).collect();
+        lines.push(format!("headers = {{ {} }}", fields.join(", ")));
+    }
+    if let Some(body) = &request.body {
+        lines.push(format!("body_file = {}", file(bodies.keep(&body.bytes())?)));
+    }
+    lines.extend(request.chunk_bytes.map(|size| format!("chunk_bytes = {size}")));
+    if let Some(validated) = validated {
+        lines.push(format!("expect_body_file = {}", file(bodies.validated(request, validated)?)));
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
 /// The flags of a command, in order.
 #[derive(Default)]
 pub(crate) struct FlagList(pub Vec<String>);
@@ -157,6 +215,17 @@ impl BodyFolder<'_> {
         }
     }
 
+    /// Keeps the body of a request that passed validation.
+    ///
+    /// # Errors
+    /// In words: there is none, or its file cannot be written.
+    fn validated(self, request: &WorkloadCase, bodies: &ValidatedBodies) -> Result<PathBuf, String> {
+        match bodies.get(&request.address) {
+            Some(body) => self.keep(body),
+            None => Err(format!("there is no validated response body for {}", request.address)),
+        }
+    }
+
     /// Writes a body to a file named by its digest, so that equal ones share a file. Other readers, including other
     /// rounds, always find the whole file, and a complete one is never rewritten.
     ///
@@ -179,15 +248,25 @@ mod tests {
     use paceline_catalogue::Workload;
     use paceline_catalogue::fixture::TestTree;
 
+    /// The only workload of a tree, whose text this is.
+    fn workload(tree: &TestTree, text: &str) -> Workload {
+        tree.write("workloads/some.toml", &format!("about = \"x\"\n{text}"));
+        Workload::read(&tree.path("workloads/some.toml")).unwrap()
+    }
+
+    /// A validated body for every request of a workload.
+    fn validated(workload: &Workload) -> ValidatedBodies {
+        workload.requests().map(|request| (request.address.clone(), b"validated".to_vec())).collect()
+    }
+
     /// The URL and the flags of the first case of a workload.
     fn command(text: &str, certificate: Option<&Path>) -> String {
         let tree = TestTree::new();
-        tree.write("workloads/some.toml", &format!("about = \"x\"\n{text}"));
-        let workload = Workload::read(&tree.path("workloads/some.toml")).unwrap();
+        let workload = workload(&tree, text);
         let address = "127.0.0.1:20000".parse().unwrap();
         let request = CaseRequest { case: &workload.cases[0], address, certificate };
         let bodies = tree.path("bodies");
-        let flags = request.flags(BodyFolder(&bodies), Some(b"validated")).unwrap().join(" ");
+        let flags = request.flags(BodyFolder(&bodies), &validated(&workload)).unwrap().join(" ");
         let flags = flags.replace(&bodies.display().to_string(), "BODIES");
         format!(
             "{} {}",
@@ -213,6 +292,14 @@ mod tests {
                  --expect-status 200 --expect-body @BODIES/{digest}"
             )
         );
+        let chunked = upload.replace("expect", "chunk_bytes = 2\nheaders = { X-A = \"b c\" }\nexpect");
+        assert_eq!(
+            command(&chunked, None),
+            format!(
+                "http://127.0.0.1:20000/hello -X POST -H X-A: b c --body @BODIES/{sent} --chunked=2 --literal \
+                 --expect-status 200 --expect-body @BODIES/{digest}"
+            )
+        );
         let sse = format!("[stream]\nformat = \"sse\"\nuntil = \"[DONE]\"\n{http}");
         assert_eq!(
             command(&sse, None),
@@ -231,6 +318,40 @@ mod tests {
         );
         let refused = call.replace("json = '{\"n\": 2}'", "grpc_status = \"NOT_FOUND\"");
         assert!(command(&refused, None).ends_with(" --expect-grpc-status NOT_FOUND"));
+    }
+
+    #[test]
+    fn a_mix_is_a_valid_request_file_with_everything_that_is_sent_and_expected() {
+        let tree = TestTree::new();
+        let workload = workload(
+            &tree,
+            "mix = true\nheaders = { Accept-Encoding = \"gzip, br\" }\n\
+             [[case]]\nname = \"get\"\npath = \"/a?b={seq}\"\nexpect = { status = 200, body = \"x\" }\n\
+             [[case]]\nname = \"post\"\npath = \"/b\"\nbody = \"20\"\nchunk_bytes = 1\n\
+             expect = { status = 201, body = \"x\" }\n",
+        );
+        let bodies = tree.path("bodies");
+        let address = "127.0.0.1:20000".parse().unwrap();
+        let request = CaseRequest { case: &workload.cases[0], address, certificate: None };
+        let flags = request.flags(BodyFolder(&bodies), &validated(&workload)).unwrap();
+        assert_eq!((request.url().as_str(), flags.len()), ("http://127.0.0.1:20000/", 2));
+        assert_eq!(flags[0], "--mix");
+        let text = fs::read_to_string(&flags[1]).unwrap();
+        let read = paceline_catalogue::RequestFile::from_text(Path::new("mix.toml"), &text);
+        let read = read.unwrap_or_else(|error| panic!("{error}: {text}"));
+        let [get, post] = &read.requests[..] else { panic!("{text}") };
+        assert_eq!(
+            (get.spec.name.as_deref(), get.spec.path.as_deref()),
+            (Some("some/get"), Some("/a?b={seq}"))
+        );
+        assert_eq!((get.spec.weight, post.spec.weight), (1, 1));
+        assert!(get.spec.literal && get.spec.body.is_none() && post.spec.body.is_some());
+        assert_eq!(post.spec.headers.get("accept-encoding"), Some("gzip, br"));
+        assert_eq!((post.spec.method.as_str(), post.spec.chunk_bytes.map(u32::from)), ("POST", Some(1)));
+        assert_eq!((get.spec.expect_status, post.spec.expect_status), (Some(200), Some(201)));
+        assert!(get.spec.expect_body.is_some() && post.spec.expect_body.is_some());
+        let missing = request.flags(BodyFolder(&bodies), &ValidatedBodies::new()).unwrap_err();
+        assert_eq!(missing, "there is no validated response body for some/get");
     }
 
     #[test]

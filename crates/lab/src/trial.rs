@@ -171,8 +171,7 @@ pub fn job(
     };
     let certificate = cell.load.tls.then_some(following.certificate);
     let request = CaseRequest { case: &cell.case, address, certificate };
-    let body = validated.bodies.get(&cell.case.address).map(Vec::as_slice);
-    let mut flags = request.flags(BodyFolder(following.bodies), body).map_err(fault)?;
+    let mut flags = request.flags(BodyFolder(following.bodies), &validated.bodies).map_err(fault)?;
     if trial.load.balanced.as_ref().is_some_and(|balanced| balanced.route == Route::Spread) {
         flags.extend(spread_flags(&launch.instance_addresses()));
     }

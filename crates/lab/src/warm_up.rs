@@ -6,10 +6,10 @@
 //! are several short runs. It always uses Paceline's own generator, even if another one measures, because its rate can
 //! be read every second. The result is part of the record.
 
-use crate::case_request::{BodyFolder, CaseRequest};
+use crate::case_request::{BodyFolder, CaseRequest, ValidatedBodies, mix_of};
 use crate::deployment::Deployment;
 use crate::launch::LaunchError;
-use paceline_catalogue::{Cell, LaunchWarmUp, WorkloadCase, toml_text};
+use paceline_catalogue::{Cell, LaunchWarmUp, MAX_REQUESTS, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder};
 use paceline_record::{Phase, Route, Second, Stage, WarmUp, WorkloadProtocol};
@@ -149,12 +149,14 @@ impl Warmer<'_> {
         match cases {
             [case, ..] if case.protocol != WorkloadProtocol::Http => {
                 let request = CaseRequest { case, address, certificate: None };
-                let flags = request.flags(bodies, None).map_err(fault)?;
+                let flags = request.flags(bodies, &ValidatedBodies::new()).map_err(fault)?;
                 Ok([vec![request.url()], flags].concat())
             }
             _ => {
                 let mix = self.folder.join("warm-up.toml");
-                let text = mix_of(cases, bodies).map_err(fault)?;
+                let requests: Vec<&WorkloadCase> =
+                    cases.iter().flat_map(|case| case.requests()).take(MAX_REQUESTS).collect();
+                let text = mix_of(&requests, bodies, None).map_err(fault)?;
                 fs::write(&mix, text)
                     .map_err(|error| fault(format!("cannot write {}: {error}", mix.display())))?;
                 let url = format!("http://{address}/");
@@ -201,27 +203,6 @@ fn cases(cells: &[Cell]) -> Vec<&WorkloadCase> {
     cases
 }
 
-/// The requests as a file for `--mix`, taken literally: a path is not a template.
-fn mix_of(cases: &[&WorkloadCase], bodies: BodyFolder<'_>) -> Result<String, String> {
-    let request = |case: &&WorkloadCase| -> Result<String, String> {
-        let body = match &case.body {
-            Some(body) => {
-                let file = bodies.keep(&body.bytes())?;
-                format!("body_file = {}\n", toml_text(&file.display().to_string()))
-            }
-            None => String::new(),
-        };
-        Ok(format!(
-            "[[request]]\nname = {}\nmethod = {}\npath = {}\n{body}literal = true\nexpect_status = {}\n",
-            toml_text(&case.address),
-            toml_text(&case.method),
-            toml_text(&case.path),
-            case.expect.status
-        ))
-    };
-    cases.iter().map(request).collect()
-}
-
 /// Responses per second in each whole second so far. The last line may be incomplete.
 fn rates(rows: &Path) -> Vec<f64> {
     let text = paceline_files::read_text(rows, MAX_ROWS_BYTES).unwrap_or_default();
@@ -251,15 +232,5 @@ mod tests {
         fs::write(&rows, text.join("\n")).unwrap();
         assert_eq!(rates(&rows), [100.0, 80.0]);
         assert!(rates(&folder.path().join("none")).is_empty());
-    }
-
-    #[test]
-    fn the_generated_mix_is_a_valid_request_file() {
-        let tree = paceline_catalogue::fixture::TestTree::with(&["go-server"]);
-        let catalogue = tree.catalogue();
-        let cases: Vec<&WorkloadCase> = catalogue.workloads.iter().flat_map(|w| &w.cases).collect();
-        let text = mix_of(&cases, BodyFolder(&tree.path("bodies"))).unwrap();
-        let read = paceline_catalogue::RequestFile::from_text(Path::new("mix.toml"), &text);
-        assert_eq!(read.unwrap_or_else(|error| panic!("{error}: {text}")).requests.len(), 3);
     }
 }

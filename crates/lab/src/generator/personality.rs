@@ -51,7 +51,9 @@ impl Personality {
 /// Why a case cannot be requested by a tool: only GET over HTTP/1.1 is.
 pub fn refuses_case(load: &Load, case: &WorkloadCase) -> Option<&'static str> {
     match load {
+        _ if !case.mix.is_empty() => Some("cannot send a mix of requests in a round"),
         _ if !case.is_plain() || case.method != "GET" => Some("can send only GET requests in a round"),
+        _ if !case.headers.is_empty() => Some("cannot send a workload's header fields in a round"),
         _ if case.stream.is_some() => Some("does not read responses as streams"),
         Load { depth: 2.., .. } => Some("cannot pipeline requests in a round"),
         Load { balanced: Some(BalancedLoad { route: Route::Spread, .. }), .. } => {

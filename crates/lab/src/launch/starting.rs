@@ -3,7 +3,7 @@
 //! The launch decides what happens to a server that does not give it.
 
 use super::processes::Processes;
-use crate::case_request::CaseRequest;
+use crate::case_request::{CaseRequest, ValidatedBodies};
 use crate::error::LaunchError;
 use crate::probe::engine::EngineProbe;
 use crate::probe::{Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest};
@@ -143,7 +143,10 @@ impl StartingServer<'_> {
     fn try_first_run(&mut self, case: &WorkloadCase, deadline: ProbeDeadline) -> Result<(), NotReady> {
         drop(self.connect(deadline)?);
         let request = CaseRequest { case, address: self.address, certificate: None };
-        let wrong = self.engine.check(&request, None, None, deadline.left()).map_err(not_started)?;
+        let wrong = self
+            .engine
+            .check(&request, None, &ValidatedBodies::new(), deadline.left())
+            .map_err(not_started)?;
         if let Some(why) = wrong {
             return Err(NotReady { stage: Stage::Validate, why });
         }

@@ -4,7 +4,7 @@
 //! record says what was wrong.
 
 use super::{ProbeDeadline, ProbeError};
-use crate::case_request::{BodyFolder, CaseRequest};
+use crate::case_request::{BodyFolder, CaseRequest, ValidatedBodies};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder};
 use paceline_record::{Run, read_run};
@@ -38,7 +38,7 @@ pub struct EngineProbe<'a> {
 
 impl EngineProbe<'_> {
     /// Sends a few requests; returns what was wrong with the responses. `http` is the version of HTTP, if not that
-    /// of the protocol; `validated` the body that passed validation.
+    /// of the protocol; `validated` has the bodies that passed validation.
     ///
     /// # Errors
     /// [`ProbeError::Interrupted`] alone.
@@ -46,7 +46,7 @@ impl EngineProbe<'_> {
         &self,
         request: &CaseRequest<'_>,
         http: Option<&str>,
-        validated: Option<&[u8]>,
+        validated: &ValidatedBodies,
         limit: Duration,
     ) -> Result<Option<String>, ProbeError> {
         static CHECKS: AtomicU64 = AtomicU64::new(0);

@@ -83,6 +83,10 @@ fn request_bytes(address: SocketAddr, requests: &[ProbeRequest<'_>]) -> Vec<u8> 
         ] {
             encoder.field(name.as_bytes(), value.as_bytes(), Indexing::Insert, &mut block);
         }
+        for (name, value) in question.headers {
+            let name = name.to_ascii_lowercase();
+            encoder.field(name.as_bytes(), value.as_bytes(), Indexing::Insert, &mut block);
+        }
         write_field_block(&mut bytes, stream, &block, true);
     }
     bytes

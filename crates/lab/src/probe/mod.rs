@@ -13,6 +13,7 @@ pub use http1::{CloseResult, ProbeConnection, ask};
 use paceline_catalogue::RequestBody;
 use paceline_host::Interrupt;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 /// How long one read may block before the deadline and Ctrl-C are checked.
@@ -113,8 +114,12 @@ pub struct ProbeRequest<'a> {
     pub method: &'a str,
     /// The path with its query.
     pub path: &'a str,
+    /// Further header fields.
+    pub headers: &'a [(String, String)],
     /// The body.
     pub body: Option<&'a RequestBody>,
+    /// The size of the chunks in which the body is sent, in bytes; `None` for a body with its length.
+    pub chunk_bytes: Option<NonZeroU32>,
     /// The version, and the connection option.
     pub mode: RequestMode,
 }
@@ -135,12 +140,17 @@ pub enum RequestMode {
 impl<'a> ProbeRequest<'a> {
     /// An ordinary request.
     pub fn new(method: &'a str, path: &'a str) -> Self {
-        Self { method, path, body: None, mode: RequestMode::Http11 }
+        Self { method, path, headers: &[], body: None, chunk_bytes: None, mode: RequestMode::Http11 }
     }
 
-    /// The same request with a body.
-    pub fn with_body(self, body: Option<&'a RequestBody>) -> Self {
-        Self { body, ..self }
+    /// The same request with further header fields.
+    pub fn with_headers(self, headers: &'a [(String, String)]) -> Self {
+        Self { headers, ..self }
+    }
+
+    /// The same request with a body, in chunks of a size or with its length.
+    pub fn with_body(self, body: Option<&'a RequestBody>, chunk_bytes: Option<NonZeroU32>) -> Self {
+        Self { body, chunk_bytes, ..self }
     }
 
     /// The same request in another mode.
@@ -155,17 +165,58 @@ impl<'a> ProbeRequest<'a> {
             RequestMode::Http10 => ("1.0", ""),
             RequestMode::Http10KeepAlive => ("1.0", "Connection: keep-alive\r\n"),
         };
-        let length =
-            self.body.map_or_else(String::new, |body| format!("Content-Length: {}\r\n", body.length()));
+        let (framing, body) = match (self.body, self.chunk_bytes) {
+            (None, _) => (String::new(), Vec::new()),
+            (Some(body), None) => (format!("Content-Length: {}\r\n", body.length()), body.bytes()),
+            (Some(body), Some(size)) => {
+                ("Transfer-Encoding: chunked\r\n".to_owned(), in_chunks(&body.bytes(), size))
+            }
+        };
+        let fields: String =
+            self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let (method, path) = (self.method, self.path);
-        let head = format!("{method} {path} HTTP/{version}\r\nHost: {host}\r\n{connection}{length}\r\n");
-        let body = self.body.map(RequestBody::bytes).unwrap_or_default();
+        let head =
+            format!("{method} {path} HTTP/{version}\r\nHost: {host}\r\n{connection}{fields}{framing}\r\n");
         [head.into_bytes(), body].concat()
     }
+}
+
+/// A body in chunks: RFC 9112, section 7.1.
+fn in_chunks(body: &[u8], size: NonZeroU32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(body.len());
+    for chunk in body.chunks(size.get() as usize) {
+        bytes.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        bytes.extend_from_slice(chunk);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"0\r\n\r\n");
+    bytes
 }
 
 /// Whether a read ended without bytes because its slice is over.
 fn is_slice_over(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_sent_with_its_length_or_in_chunks() {
+        let body = RequestBody::Text("Hello World!".to_owned());
+        let headers = [("Accept-Encoding".to_owned(), "gzip".to_owned())];
+        let text = |chunk_bytes| {
+            let request =
+                ProbeRequest::new("POST", "/a").with_headers(&headers).with_body(Some(&body), chunk_bytes);
+            String::from_utf8(request.bytes("127.0.0.1:80".parse().unwrap())).unwrap()
+        };
+        let head = "POST /a HTTP/1.1\r\nHost: 127.0.0.1:80\r\nAccept-Encoding: gzip\r\n";
+        assert_eq!(text(None), format!("{head}Content-Length: 12\r\n\r\nHello World!"));
+        assert_eq!(
+            text(NonZeroU32::new(10)),
+            format!("{head}Transfer-Encoding: chunked\r\n\r\na\r\nHello Worl\r\n2\r\nd!\r\n0\r\n\r\n")
+        );
+    }
 }

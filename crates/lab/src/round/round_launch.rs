@@ -263,10 +263,13 @@ impl RunningRound<'_> {
         deployment: &Deployment,
     ) -> Result<Validations, LabError> {
         let engine = self.context.starter.engine_probe();
+        let static_files = self.context.provisioner.static_dir();
         let workloads = self.workloads_of(launch.planned);
         let by = |route, traits: &Traits| match deployment.address_by(route) {
             Some(address) => {
-                let server = CheckedServer { address, traits, certificate: &launch.certificate, engine };
+                let certificate = &launch.certificate;
+                let server =
+                    CheckedServer { address, traits, certificate, static_files: &static_files, engine };
                 validate(server, &workloads).map_err(|_only_interrupted| LabError::Interrupted)
             }
             None => Ok(ValidationResult::default()),

@@ -4,7 +4,7 @@
 //! launch that waits for its first answer sends its own requests, with the manifest's time limit.
 
 use super::difference::difference;
-use crate::case_request::CaseRequest;
+use crate::case_request::{CaseRequest, ValidatedBodies};
 use crate::probe::engine::EngineProbe;
 use crate::probe::{self, Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{Traits, WorkloadCase};
@@ -27,6 +27,8 @@ pub struct CheckedServer<'a> {
     pub traits: &'a Traits,
     /// The file of its certificate, which exists if its traits need one.
     pub certificate: &'a Path,
+    /// The folder of the static files that it serves, if its workloads need them.
+    pub static_files: &'a Path,
     /// For protocols that need Paceline's own generator.
     pub engine: EngineProbe<'a>,
 }
@@ -80,7 +82,7 @@ impl CheckClient<'_> {
         &self,
         request: &CaseRequest<'_>,
         http: Option<&str>,
-        validated: Option<&[u8]>,
+        validated: &ValidatedBodies,
     ) -> Result<Option<String>, ProbeError> {
         self.engine.check(request, http, validated, ANSWER_LIMIT)
     }
@@ -88,7 +90,9 @@ impl CheckClient<'_> {
 
 /// The ordinary request of a case.
 pub(crate) fn request_for(case: &WorkloadCase) -> ProbeRequest<'_> {
-    ProbeRequest::new(&case.method, &case.path).with_body(case.body.as_ref())
+    ProbeRequest::new(&case.method, &case.path)
+        .with_headers(&case.headers.0)
+        .with_body(case.body.as_ref(), case.chunk_bytes)
 }
 
 /// A check that fails if there is a difference.

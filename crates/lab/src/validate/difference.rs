@@ -4,14 +4,21 @@
 //! and its end.
 
 use crate::probe::Answer;
-use paceline_catalogue::DATE;
-use paceline_catalogue::{Expect, ExpectedBody, hex};
+use brotli_decompressor::Decompressor;
+use paceline_catalogue::{DATE, Expect, ExpectedBody, hex};
 use paceline_stats::counted;
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
+use std::io::{self, Read as _};
 use std::time::{Duration, SystemTime};
 
 /// How far a `Date` may be off. TechEmpower's rules allow rendering it once a second; the rest is for a busy machine.
 const MAX_DATE_OFF: Duration = Duration::from_secs(3);
+
+/// The longest decoded body: the longest of a workload.
+const MAX_DECODED_BYTES: u64 = 64 << 20;
+/// The buffer for the input of brotli, which is in memory already.
+const BROTLI_BUFFER: usize = 4096;
 
 /// The first difference in an answer; `None` if it is right.
 pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
@@ -21,25 +28,58 @@ pub(crate) fn difference(expect: &Expect, answer: &Answer) -> Option<String> {
     }
     wrong.extend(expect.content_type.as_deref().and_then(|wanted| type_difference(wanted, answer)));
     wrong.extend(expect.charset.as_deref().and_then(|wanted| charset_difference(wanted, answer)));
-    // The lab's requests do not accept a coding: RFC 9110, section 12.5.3.
-    if let Some(coding) =
-        answer.header("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"))
-    {
-        wrong.push(format!("content-encoding {coding}, which the request did not accept"));
-    }
+    let content = content(expect, answer);
+    wrong.extend(content.as_ref().err().cloned());
     wrong.extend(expect.headers.iter().filter_map(|wanted| header_difference(wanted, answer)));
-    wrong.extend(body_difference(&expect.body, &answer.body));
+    wrong.extend(content.ok().and_then(|content| body_difference(&expect.body, &content)));
     (!wrong.is_empty()).then(|| wrong.join(", "))
+}
+
+/// The body of an answer without its content coding, which the request must have accepted: RFC 9110, section 12.5.3.
+///
+/// # Errors
+/// The difference, if the coding is not one that is expected, or cannot be decoded.
+pub(super) fn content<'a>(expect: &Expect, answer: &'a Answer) -> Result<Cow<'a, [u8]>, String> {
+    let accepted = &expect.coding.accepted;
+    let coding = answer.header("content-encoding").map(str::to_ascii_lowercase);
+    let Some(coding) = coding.filter(|coding| coding != "identity") else {
+        return match expect.coding.is_required {
+            true => Err(format!(
+                "the response is not compressed, although the request accepts {}",
+                accepted.join(" and ")
+            )),
+            false => Ok(Cow::Borrowed(&answer.body)),
+        };
+    };
+    if !accepted.contains(&coding) {
+        return Err(format!("content-encoding {coding}, which the request did not accept"));
+    }
+    let decoded = match coding.as_str() {
+        "br" => brotli(&answer.body),
+        _ => paceline_files::gunzip(&answer.body, MAX_DECODED_BYTES),
+    };
+    decoded
+        .map(Cow::Owned)
+        .map_err(|error| format!("content-encoding {coding}, but the body is not valid {coding}: {error}"))
+}
+
+/// At most one byte more than the longest body: the difference says that it is too long.
+fn brotli(body: &[u8]) -> io::Result<Vec<u8>> {
+    let mut decoded = Vec::new();
+    Decompressor::new(body, BROTLI_BUFFER).take(MAX_DECODED_BYTES + 1).read_to_end(&mut decoded)?;
+    Ok(decoded)
 }
 
 fn type_difference(wanted: &str, answer: &Answer) -> Option<String> {
     let said = answer.header("content-type");
     let plain = |value: &str| value.to_ascii_lowercase().replace([' ', '"'], "");
     let media = |value: &str| plain(value.split(';').next().unwrap_or_default());
-    let same = said.is_some_and(|said| match wanted.contains(';') {
+    let is = |said: &str, wanted: &str| match wanted.contains(';') {
         true => plain(said) == plain(wanted),
         false => media(said) == media(wanted),
-    });
+    };
+    let same = said.is_some_and(|said| wanted.split('|').any(|wanted| is(said, wanted)));
+    let wanted = wanted.replace('|', " or ");
     (!same).then(|| format!("content type {} instead of {wanted}", said.unwrap_or("(none)")))
 }
 

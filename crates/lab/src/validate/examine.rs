@@ -4,6 +4,7 @@
 //! It requests more than a round does before a load, and is strict: a manifest that disagrees with the results is a
 //! failure here. The idle connection waits in parallel with all other checks.
 
+use super::changed_file::{self, CHANGE_LIMIT};
 use super::client::{CheckClient, check, same};
 use super::idle::{self, Idle};
 use super::trait_check::{self, TraitTest};
@@ -80,14 +81,16 @@ fn examined(
     let found = answers(client, workloads)?;
     let mut checks = found.validation.checks;
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address) && is_small(case);
-    let mut small: Vec<&WorkloadCase> = workloads.iter().flat_map(|one| &one.cases).filter(right).collect();
+    let mut small: Vec<&WorkloadCase> =
+        workloads.iter().flat_map(|one| one.requests()).filter(right).collect();
     small.sort_by_key(|case| case.stream.is_some());
+    checks.extend(changed_file::checks(client, workloads, server.static_files, CHANGE_LIMIT)?);
     if options.rules == Rules::Paceline {
         checks.extend(trait_check::secure(server, workloads, &found.bodies, CheckOutcome::Fail)?);
     }
     let Some(case) = small.first().copied() else {
         // Without a right answer, every other check would only repeat that.
-        let has_http = workloads.iter().flat_map(|one| &one.cases).any(WorkloadCase::is_plain);
+        let has_http = workloads.iter().flat_map(|one| one.requests()).any(WorkloadCase::is_plain);
         if !found.bodies.is_empty() && has_http {
             checks.push(check("not examined", CheckOutcome::Warn, NOTHING_SMALL));
         }

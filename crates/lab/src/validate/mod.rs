@@ -3,6 +3,7 @@
 //! A server with a wrong answer fails and is not measured; a wrong trait is a warning. Each check reports the exact
 //! difference. The body that passed is passed on, so that the load compares bytes instead of digests.
 
+mod changed_file;
 mod client;
 mod computed_answers;
 mod difference;
@@ -12,17 +13,17 @@ mod protocol;
 mod trait_check;
 
 pub use client::CheckedServer;
+use difference::content;
 pub(crate) use difference::difference;
 pub use examine::{ExamineOptions, ExamineResult, Rules, examine};
 
-use crate::case_request::CaseRequest;
-
+use crate::case_request::{CaseRequest, ValidatedBodies};
 use crate::probe::{ProbeError, ProbeRequest};
 pub(crate) use client::{CheckClient, request_for, same};
 use paceline_catalogue::{RefusedStatus, Trait, Workload, WorkloadCase};
 use paceline_record::{Check, CheckOutcome, Validation, WorkloadProtocol};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-
 use std::sync::Arc;
 use trait_check::TraitTest;
 
@@ -34,7 +35,7 @@ const PIPELINE_DEPTH: usize = 4;
 pub struct ValidationResult {
     /// Each check, in order.
     pub validation: Validation,
-    /// The body of every case that passed, by the case's address.
+    /// The decoded body of every request that passed, by its address.
     pub bodies: BTreeMap<String, Vec<u8>>,
     /// The failures, by workload.
     failures: BTreeMap<String, Vec<String>>,
@@ -66,7 +67,7 @@ pub fn validate(
 ) -> Result<ValidationResult, ProbeError> {
     let (client, traits) = (server.client(), server.traits);
     let mut found = answers(&client, workloads)?;
-    let plain = workloads.iter().flat_map(|workload| &workload.cases).filter(|case| case.is_plain());
+    let plain = workloads.iter().flat_map(|workload| workload.requests()).filter(|case| case.is_plain());
     // After the refusals, to detect a server that they crashed.
     if let Some(case) = plain.min_by_key(|case| case.stream.is_some()) {
         let attempt = TraitTest { case, other: case, depth: PIPELINE_DEPTH };
@@ -94,7 +95,7 @@ pub(crate) fn answers(
 ) -> Result<ValidationResult, ProbeError> {
     let mut found = ValidationResult::default();
     for workload in workloads {
-        for case in &workload.cases {
+        for case in workload.requests() {
             let (check, body) = answer(client, case)?;
             found.keep(&workload.name, check);
             if let Some(body) = body {
@@ -115,13 +116,13 @@ pub(crate) fn answers(
 fn answer(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), ProbeError> {
     if case.protocol != WorkloadProtocol::Http {
         let request = CaseRequest { case, address: client.address, certificate: None };
-        let wrong = client.wrong_by_engine(&request, None, None)?;
+        let wrong = client.wrong_by_engine(&request, None, &ValidatedBodies::new())?;
         let body = wrong.is_none().then(Vec::new);
         return Ok((same(case.title(), wrong), body));
     }
     Ok(match client.ask(request_for(case))? {
         Ok(answer) => match difference(&case.expect, &answer) {
-            None => (same(case.title(), None), Some(answer.body)),
+            None => (same(case.title(), None), content(&case.expect, &answer).ok().map(Cow::into_owned)),
             wrong => (same(case.title(), wrong), None),
         },
         Err(error) => (same(case.title(), Some(error.to_string())), None),

@@ -5,11 +5,10 @@
 
 use super::client::{CheckClient, CheckedServer, check, request_for, split_interrupt};
 use super::difference::difference;
-use crate::case_request::CaseRequest;
+use crate::case_request::{CaseRequest, ValidatedBodies};
 use crate::probe::{self, ProbeError, ProbeRequest, RequestMode};
 use paceline_catalogue::{Trait, Traits, Workload, WorkloadCase};
 use paceline_record::{Check, CheckOutcome, WorkloadProtocol};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +70,7 @@ pub(super) fn compare(
 pub(super) fn secure(
     server: &CheckedServer<'_>,
     workloads: &[Arc<Workload>],
-    bodies: &BTreeMap<String, Vec<u8>>,
+    bodies: &ValidatedBodies,
     wrong: CheckOutcome,
 ) -> Result<Vec<Check>, ProbeError> {
     let traits = server.traits;
@@ -81,15 +80,14 @@ pub(super) fn secure(
             let is_asked = http.is_none() || case.protocol == WorkloadProtocol::Http;
             is_asked && bodies.contains_key(&case.address)
         };
-        let cases = workloads.iter().flat_map(|workload| &workload.cases).filter(is_right);
+        let cases = workloads.iter().flat_map(|workload| workload.requests()).filter(is_right);
         let Some(case) = cases.min_by_key(|case| !case.is_plain()) else { continue };
         if traits.stated(one) != Some(true) {
             continue;
         }
         let address = traits.address(server.address, http, true);
         let request = CaseRequest { case, address, certificate: Some(server.certificate) };
-        let validated = bodies.get(&case.address).map(Vec::as_slice);
-        let difference = server.client().wrong_by_engine(&request, http, validated)?;
+        let difference = server.client().wrong_by_engine(&request, http, bodies)?;
         let (outcome, detail) = judged(traits, one, &right(difference), wrong);
         checks.push(check(label(one), outcome, detail));
     }
@@ -211,8 +209,8 @@ fn byte_wise(
 /// section 9.3.2. That there is no body is a separate check, not a trait.
 fn head(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<TraitCheck, ProbeError> {
     let body = client.open()?.ask(request_for(case))?.body;
-    let request = ProbeRequest::new("HEAD", &case.path).in_mode(RequestMode::Http11Close);
-    let answer = client.open()?.ask_loosely(request)?;
+    let question = ProbeRequest::new("HEAD", &case.path).with_headers(&case.headers.0);
+    let answer = client.open()?.ask_loosely(question.in_mode(RequestMode::Http11Close))?;
     if answer.status != case.expect.status {
         return Ok(TraitCheck::Lacks(format!("status {} instead of {}", answer.status, case.expect.status)));
     }

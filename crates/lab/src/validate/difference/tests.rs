@@ -3,6 +3,7 @@
 //! Answers are made by hand, without a server. Reading an answer from a connection is tested with the probe.
 
 use super::*;
+use paceline_catalogue::ExpectedCoding;
 
 fn answer(status: u16, content_type: &str, body: &str) -> Answer {
     let headers = vec![("content-type".to_owned(), content_type.to_owned())];
@@ -12,7 +13,16 @@ fn answer(status: u16, content_type: &str, body: &str) -> Answer {
 fn expect(body: ExpectedBody) -> Expect {
     let content_type = Some("text/plain".into());
     let headers = Vec::new();
-    Expect { status: 200, grpc_status: None, content_type, charset: None, headers, body, events: None }
+    Expect {
+        status: 200,
+        grpc_status: None,
+        content_type,
+        charset: None,
+        headers,
+        body,
+        coding: ExpectedCoding::default(),
+        events: None,
+    }
 }
 
 #[test]
@@ -53,6 +63,7 @@ fn techempower() -> Expect {
     Expect {
         status: 200,
         grpc_status: None,
+        coding: ExpectedCoding::default(),
         events: None,
         content_type: Some("application/json".into()),
         charset: Some("utf-8".into()),
@@ -144,4 +155,60 @@ fn json_is_compared_as_a_value() {
             "{reported}"
         );
     }
+}
+
+/// "hello" in brotli, as one block that is not compressed.
+const HELLO_BROTLI: &[u8] = b"\x0b\x02\x80hello\x03";
+/// "hello" in gzip, as one block that is not compressed.
+const HELLO_GZIP: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x05\0\xfa\xffhello\x86\xa6\x10\x36\x05\0\0\0";
+
+#[test]
+fn a_compressed_body_is_compared_without_its_coding() {
+    let accepted = vec!["gzip".to_owned(), "br".to_owned()];
+    let accepting = |is_required| Expect {
+        coding: ExpectedCoding { accepted: accepted.clone(), is_required },
+        ..expect(ExpectedBody::Exact(b"hello".to_vec()))
+    };
+    let (may, must) = (accepting(false), accepting(true));
+    let coded = |coding: &str, body: &[u8]| {
+        let mut answer = answer(200, "text/plain", "");
+        answer.headers.push(("content-encoding".to_owned(), coding.to_owned()));
+        Answer { body: body.to_vec(), ..answer }
+    };
+    for wanted in [&may, &must] {
+        for fine in [coded("gzip", HELLO_GZIP), coded("BR", HELLO_BROTLI)] {
+            assert_eq!(difference(wanted, &fine), None);
+            assert_eq!(content(wanted, &fine).as_deref(), Ok(&b"hello"[..]));
+        }
+    }
+    let plain = answer(200, "text/plain", "hello");
+    assert_eq!(difference(&may, &plain), None);
+    let unpacked = "the response is not compressed, although the request accepts gzip and br";
+    assert_eq!(difference(&must, &plain).as_deref(), Some(unpacked));
+    for (wrong, reported) in [
+        (coded("zstd", b"hello"), "content-encoding zstd, which the request did not accept"),
+        (coded("gzip", HELLO_BROTLI), "content-encoding gzip, but the body is not valid gzip: "),
+        (coded("br", &HELLO_BROTLI[..6]), "content-encoding br, but the body is not valid br: "),
+    ] {
+        let difference = difference(&may, &wrong).unwrap();
+        assert!(difference.starts_with(reported), "{difference}");
+    }
+    let other = Expect { body: ExpectedBody::Exact(b"hallo".to_vec()), ..may };
+    let different = difference(&other, &coded("br", HELLO_BROTLI)).unwrap();
+    assert!(different.contains("instead of \"allo\" at byte 1"), "{different}");
+}
+
+#[test]
+fn one_of_several_content_types_is_enough() {
+    let script = Expect {
+        content_type: Some("text/javascript|application/javascript".to_owned()),
+        ..expect(ExpectedBody::Exact(b"x".to_vec()))
+    };
+    for fine in ["application/javascript", "text/javascript; charset=utf-8"] {
+        assert_eq!(difference(&script, &answer(200, fine, "x")), None, "{fine}");
+    }
+    assert_eq!(
+        difference(&script, &answer(200, "text/plain", "x")).as_deref(),
+        Some("content type text/plain instead of text/javascript or application/javascript")
+    );
 }

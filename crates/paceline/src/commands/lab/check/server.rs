@@ -111,7 +111,9 @@ impl Checker<'_> {
         let engine = self.starter.engine_probe();
         let certificate = self.provisioner.certificate(server);
         let (address, traits) = (launch.address, &server.traits);
-        let checked = CheckedServer { address, traits, certificate: &certificate, engine };
+        let static_files = self.provisioner.static_dir();
+        let checked =
+            CheckedServer { address, traits, certificate: &certificate, static_files: &static_files, engine };
         let found = examine(checked, &workloads, self.options);
         let mut found = found.map_err(|_only_interrupted| LaunchError::Interrupted)?;
         found.checks.push(alive(&mut launch));
