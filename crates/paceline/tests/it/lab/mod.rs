@@ -13,6 +13,7 @@ mod fixed_addresses;
 mod forged;
 mod idle_wait;
 mod launches;
+mod mixes;
 mod own_capacity;
 mod protocols;
 mod reports;
