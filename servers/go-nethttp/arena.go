@@ -48,6 +48,7 @@ func routeArena(mux *http.ServeMux) error {
 	mux.HandleFunc("/pipeline", answer("ok"))
 	mux.HandleFunc("/baseline11", sum)
 	mux.HandleFunc("/json/{count}", func(w http.ResponseWriter, r *http.Request) { listItems(w, r, items) })
+	mux.Handle("/static/", http.StripPrefix("/static", staticFiles(http.Dir(os.Getenv("PACELINE_STATIC")))))
 	return nil
 }
 
@@ -94,5 +95,5 @@ func listItems(w http.ResponseWriter, r *http.Request, items []item) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(body)
+	writePacked(w, r, body)
 }

@@ -8,6 +8,7 @@ const http2 = require('node:http2');
 const path = require('node:path');
 
 const { listItems, sum } = require('./arena');
+const { answerPacked, serveFile } = require('./packed');
 const { openDatabase, queriesAsked, randomWorld, randomWorlds, updateWorlds, sortedFortunes } = require('./database');
 
 const WORKERS = Number(process.env.WORKERS ?? 1);
@@ -87,7 +88,8 @@ function answer(request, response, page, databaseRoutes) {
     case '/tetra-million':
       return text(response, 200, (1_000_000n ** 1_000_000n).toString());
     default:
-      if (pathname.startsWith('/json/')) return checked(response, 'application/json', listItems(pathname, query));
+      if (pathname.startsWith('/json/')) return answerItems(request, response, listItems(pathname, query));
+      if (pathname.startsWith('/static/')) return serveFile(request, response, pathname.slice('/static/'.length));
       if (databaseRoutes.has(pathname)) return answerFromDatabase(response, databaseRoutes.get(pathname), query);
       return tetra(response, TETRA.exec(pathname));
   }
@@ -129,6 +131,12 @@ function addBody(request, response) {
   request.setEncoding('utf8');
   request.on('data', (piece) => { body += piece; });
   request.on('end', () => checked(response, 'text/plain; charset=utf-8', sum(query, body.trim())));
+}
+
+function answerItems(request, response, body) {
+  if (body === undefined || !answerPacked(request, response, 'application/json', body)) {
+    checked(response, 'application/json', body);
+  }
 }
 
 // An answer, or 400 if the request has none.
