@@ -9,15 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 const PORT: u16 = 8080;
 /// How long its harness waits for a server, in seconds.
 const START_TIMEOUT_S: u64 = 30;
-/// Where an entry reads the data of the profile `json`, and our file of the same form.
+/// Where an entry reads the data of the profiles of JSON, and our file of the same form.
 const ITEMS: (&str, &str) = ("/data/dataset.json", "arena-items.json");
+/// Where an entry reads the files of the profile `static`, and the lab's folder of such files.
+const STATIC_FILES: (&str, &str) = ("/data/static", "static");
 /// A profile, and our workload for it.
-const PROFILES: [(&str, &str); 8] = [
+const PROFILES: [(&str, &str); 10] = [
     ("baseline", "arena-baseline"),
     ("limited-conn", "arena-baseline"),
     ("pipelined", "arena-pipeline"),
     ("json", "arena-json"),
+    ("json-comp", "arena-json-comp"),
     ("upload", "arena-upload"),
+    ("static", "arena-static"),
     ("echo-ws", "echo"),
     ("echo-ws-pipeline", "echo"),
     ("echo-ws-limited", "echo"),
@@ -53,7 +57,9 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
         return Ok(Entries { servers: Vec::new(), skipped });
     }
     let is_idiomatic = matches!(text("type"), "production" | "");
-    let needs_items = workloads.contains("arena-json");
+    let needs_items = workloads.contains("arena-json") || workloads.contains("arena-json-comp");
+    let needs_static_files = workloads.contains("arena-static");
+    let mounts = [needs_items.then_some(ITEMS), needs_static_files.then_some(STATIC_FILES)];
     let io_uring = text("engine").contains("io_uring");
     let name = if text("display_name").is_empty() { folder_name.as_str() } else { text("display_name") };
     let style = if is_idiomatic { "idiomatic" } else { "tuned" };
@@ -77,7 +83,7 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
             command: Vec::new(),
             rights: io_uring.then_some("io_uring").into_iter().collect(),
             args: BTreeMap::new(),
-            mounts: if needs_items { BTreeMap::from([ITEMS]) } else { BTreeMap::new() },
+            mounts: mounts.into_iter().flatten().collect(),
         },
         run: RunText { start_timeout_s: START_TIMEOUT_S },
     };

@@ -99,16 +99,17 @@ fn a_broken_description_is_an_error() {
 #[test]
 fn an_entry_of_httparena_has_its_profiles() {
     let text = r#"{"display_name": "x", "language": "C++", "type": "tuned", "engine": "io_uring", "enabled": true,
-                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json", "static"]}"#;
+                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json-comp", "static", "crud"]}"#;
     let has_file = |name: &str| name == "Dockerfile";
     let entries = read_httparena(&entry(text, Path::new("/arena/frameworks/x"), &has_file)).unwrap();
     let server = &entries.servers[0];
     let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
-    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 4));
-    assert_eq!(server.left_out, ["static"]);
+    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 5));
+    assert_eq!(server.left_out, ["crud"]);
     let container = manifest.container.unwrap();
     assert_eq!(container.rights, [crate::ContainerRight::IoUring]);
     assert_eq!(container.mounts[Path::new("/data/dataset.json")], Path::new("arena-items.json"));
+    assert_eq!(container.mounts[Path::new("/data/static")], Path::new("static"));
     assert!(read_httparena(&entry(text, Path::new("/x"), &|_| false)).unwrap().servers.is_empty());
     let least =
         read_httparena(&entry(r#"{"tests": ["baseline"]}"#, Path::new("/arena/y"), &has_file)).unwrap();
