@@ -58,7 +58,8 @@ function contentOf(file) {
 
 function send(response, type, body, coding) {
   if (coding) response.setHeader('Content-Encoding', coding);
-  response.writeHead(200, { 'Content-Length': body.length, 'Content-Type': type, Vary: 'Accept-Encoding', Server: 'node' });
+  response.setHeader('Vary', 'Accept-Encoding');
+  response.writeHead(200, { 'Content-Length': body.length, 'Content-Type': type, Server: 'node' });
   response.end(body);
 }
 

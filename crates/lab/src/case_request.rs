@@ -32,8 +32,8 @@ impl CaseRequest<'_> {
         format!("{scheme}://{}{path}", self.address)
     }
 
-    /// The flags of what is sent and expected. `validated` has the bodies that passed validation, which the responses of
-    /// HTTP must equal.
+    /// The flags of what is sent and expected. `validated` has the bodies that passed validation, which the responses
+    /// of HTTP must equal.
     ///
     /// # Errors
     /// In words: a file cannot be written, or there is no such body.

@@ -1,7 +1,7 @@
 //! The content of the lab's static files: 20 files with the kinds and sizes of a web site's, 845 kB in all.
 //!
-//! A pure function of each file's name, so that workloads can state the digests. Text is made of words and numbers in the
-//! forms of its kind, and shrinks under gzip to a half or a fifth; fonts and pictures do not compress.
+//! A pure function of each file's name, so that workloads can state the digests. Text is made of words and numbers in
+//! the forms of its kind, and gzip shrinks it to a half or a fifth; fonts and pictures do not compress.
 
 use std::fmt::Write as _;
 

@@ -48,8 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         coding = b""
         if COMPRESSES and "gzip" in self.headers.get("Accept-Encoding", ""):
             body, coding = gzip.compress(body, 1), b"Content-Encoding: gzip\r\n"
-        head = b"HTTP/1.1 %d X\r\nContent-Type: text/plain\r\n%bContent-Length: %d\r\n\r\n" % (status, coding, len(body))
-        self.wfile.write(head + body)
+        head = b"HTTP/1.1 %d X\r\nContent-Type: text/plain\r\n%bContent-Length: %d\r\n\r\n"
+        self.wfile.write(head % (status, coding, len(body)) + body)
 
     def log_message(self, *arguments):
         pass
