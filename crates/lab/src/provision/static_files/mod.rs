@@ -95,10 +95,10 @@ mod tests {
         let tree = TestTree::with(&["go-server"]);
         let catalogue = tree.catalogue();
         let provisioner = Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
-        let plain = (*catalogue.server("go-server").unwrap()).clone();
-        provisioner.make_static_files(&plain).unwrap();
+        let mut server = (*catalogue.server("go-server").unwrap()).clone();
+        provisioner.make_static_files(&server).unwrap();
         assert!(!provisioner.static_dir().exists());
-        let server = Manifest { needs_static_files: true, ..plain };
+        server.needs_static_files = true;
         let made = || {
             provisioner.make_static_files(&server).unwrap();
             let about = fs::metadata(provisioner.static_dir().join("app.js")).unwrap();
