@@ -83,7 +83,7 @@ fn request_bytes(address: SocketAddr, requests: &[ProbeRequest<'_>]) -> Vec<u8> 
         ] {
             encoder.field(name.as_bytes(), value.as_bytes(), Indexing::Insert, &mut block);
         }
-        for (name, value) in question.headers {
+        for (name, value) in request.headers {
             let name = name.to_ascii_lowercase();
             encoder.field(name.as_bytes(), value.as_bytes(), Indexing::Insert, &mut block);
         }

@@ -209,8 +209,8 @@ fn byte_wise(
 /// section 9.3.2. That there is no body is a separate check, not a trait.
 fn head(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<TraitCheck, ProbeError> {
     let body = client.open()?.ask(request_for(case))?.body;
-    let question = ProbeRequest::new("HEAD", &case.path).with_headers(&case.headers.0);
-    let answer = client.open()?.ask_loosely(question.in_mode(RequestMode::Http11Close))?;
+    let request = ProbeRequest::new("HEAD", &case.path).with_headers(&case.headers.0);
+    let answer = client.open()?.ask_loosely(request.in_mode(RequestMode::Http11Close))?;
     if answer.status != case.expect.status {
         return Ok(TraitCheck::Lacks(format!("status {} instead of {}", answer.status, case.expect.status)));
     }
