@@ -238,7 +238,7 @@ export interface Block {
   first_event_ns?: Times;
   /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
   generator_lag_ns?: Times;
-  /** Time of the TLS handshake after connecting, full and resumed ones together. */
+  /** Time of the TLS handshake after connecting, full and resumed ones together. Early data is sent meanwhile. */
   handshake_time_ns?: Times;
   /** The longest gap between two events of each stream that ended as asked. */
   longest_gap_ns?: Times;
@@ -738,6 +738,14 @@ export interface DatabaseWork {
 
 /** Distribution of a time around its mean. */
 export type Distribution = "constant" | "exponential";
+
+/** Requests that were sent before the handshake of a resumed connection was done (0-RTT), in the whole run. */
+export interface EarlyData {
+  /** Number of those whose server accepted early data. On the others the requests were sent again. */
+  accepted: number;
+  /** Number of connections on which at least one request was sent early, of those whose handshake was completed. */
+  sent: number;
+}
 
 /** Conditions that may affect a result and cannot be derived from it later. Values that the machine does not report are left out. */
 export interface Environment {
@@ -2023,30 +2031,22 @@ export type Ratio = {
   /** The lower end of its interval. */
   low: number;
 } & ({
-  /** The second is better: faster, or it uses less. */
   decision: "better";
 } | {
-  /** The second is worse. */
   decision: "worse";
 } | {
-  /** They differ by less than the margin. */
   decision: "equivalent";
 } | {
-  /** The second has more of it, which is neither better nor worse. */
   decision: "higher";
 } | {
-  /** The second has less of it, which is neither better nor worse. */
   decision: "lower";
 } | {
-  /** No decision is proven. */
   decision: "undecided";
   /** The approximate number of further pairs until a decision. */
   more_pairs: number;
 } | {
-  /** A side has one launch, so that nothing is known of its spread. */
   decision: "single";
 } | {
-  /** A side's figure is a minimum, or a verdict says that its row does not answer the question. */
   decision: "not_comparable";
 });
 
@@ -2096,7 +2096,7 @@ export interface RequestPart {
   first_event_ns?: Times;
   /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
   generator_lag_ns?: Times;
-  /** Time of the TLS handshake after connecting, full and resumed ones together. */
+  /** Time of the TLS handshake after connecting, full and resumed ones together. Early data is sent meanwhile. */
   handshake_time_ns?: Times;
   /** The longest gap between two events of each stream that ended as asked. */
   longest_gap_ns?: Times;
@@ -2473,7 +2473,7 @@ export interface Segment {
   first_event_ns?: Times;
   /** Delay caused by the load generator: it begins when the request is due and a connection is free, and ends when the request is sent. It is part of the response time. */
   generator_lag_ns?: Times;
-  /** Time of the TLS handshake after connecting, full and resumed ones together. */
+  /** Time of the TLS handshake after connecting, full and resumed ones together. Early data is sent meanwhile. */
   handshake_time_ns?: Times;
   /** The longest gap between two events of each stream that ended as asked. */
   longest_gap_ns?: Times;
@@ -3124,6 +3124,8 @@ export interface Tls {
   alpn?: string;
   /** The cipher suite, by its IANA name. */
   cipher?: string;
+  /** Early data, if it was asked for. */
+  early_data?: EarlyData;
   /** Number of full handshakes. */
   full: number;
   /** The group of the key exchange. */
@@ -3146,6 +3148,8 @@ export interface TlsSpec {
   ca_file?: string;
   /** The file of the client certificate and its chain, PEM. */
   cert_file?: string;
+  /** Whether GET and HEAD requests may leave in the handshake of a resumed connection (RFC 8446 §2.3), over HTTP/3. */
+  early_data?: boolean;
   /** Whether the check of the server's certificate is disabled. */
   insecure?: boolean;
   /** The file of the client certificate's key, PEM; `cert_file` if missing. */
