@@ -1,15 +1,15 @@
 //! Where the threads of processes wait: the system call that each of them is in, looked at many times.
 //!
 //! `/proc/PID/task/TID/syscall` has the call of a thread that is not running, with its arguments: a descriptor leads to a
-//! file or a socket. Threads that wait for a request (accept, epoll, reading from a client) are left out. The kernel shows
-//! the file to those who may trace the process: root, or its user where kernel.yama.ptrace_scope permits it. It also counts
-//! for each socket what was sent to other services over TCP.
+//! file or a socket. Threads that wait for a request (accept, epoll, reading from a client) are left out. Event loops are
+//! counted if they wait for a timer too. The kernel shows the file to those who may trace the process: root, or its user
+//! where kernel.yama.ptrace_scope permits it. It also counts for each socket what was sent to other services over TCP.
 
 use crate::proc_sockets;
 use crate::process;
 use crate::sock_diag::{self, SentSegments};
 use crate::system::Pid;
-use paceline_record::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
+use paceline_record::{LoopTimers, ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::net::SocketAddr;
@@ -25,6 +25,8 @@ const NAME_SERVER: u16 = 53;
 const MIN_THREADS: f64 = 0.05;
 /// Waits and services that are kept, at most.
 const KEPT: usize = 10;
+/// Timers of event loops that are due later, in milliseconds, are time limits of connections and requests.
+const MAX_TIMER_MS: u32 = 1_000;
 /// Messages for each request below this are those of connections being checked.
 const MIN_MESSAGES: f64 = 0.05;
 
@@ -37,11 +39,20 @@ pub struct WaitSampler {
     looks: u32,
     /// Threads of all looks together.
     threads: BTreeMap<(WaitKind, String), u64>,
+    loops: LoopCount,
     sockets: HashMap<u64, Ends>,
     /// Segments with data that each socket had sent at the start.
     sent_before: HashMap<u64, u32>,
     /// For each socket the service, and the segments with data that it had sent when it was last read.
     sent_last: HashMap<u64, (SocketAddr, u32)>,
+}
+
+/// Event loops that waited for a timer, of all looks together.
+#[derive(Clone, Copy, Debug, Default)]
+struct LoopCount {
+    threads: u64,
+    /// The sum of the times for which they asked to wait.
+    milliseconds: u64,
 }
 
 /// The local port and the remote end of a socket.
@@ -56,6 +67,7 @@ impl WaitSampler {
             ports,
             looks: 0,
             threads: BTreeMap::new(),
+            loops: LoopCount::default(),
             sockets: HashMap::new(),
             sent_before: HashMap::new(),
             sent_last: HashMap::new(),
@@ -87,6 +99,10 @@ impl WaitSampler {
                 Some(Wait::Descriptor(descriptor)) => at_descriptors.push((pid, descriptor)),
                 Some(Wait::Poll { list, length }) => {
                     at_descriptors.extend(polled(pid, list, length).map(|descriptor| (pid, descriptor)));
+                }
+                Some(Wait::Events { milliseconds }) => self.loops.add(milliseconds),
+                Some(Wait::EventsUntil { length }) => {
+                    self.loops.add(timer_milliseconds(pid, length).unwrap_or(0));
                 }
                 Some(Wait::Request) | None => {}
             }
@@ -135,6 +151,7 @@ impl WaitSampler {
             achieved_per_s,
             waits,
             calls,
+            loop_timers: self.loops.means(looks),
         })
     }
 
@@ -190,11 +207,28 @@ impl WaitSampler {
     }
 }
 
+impl LoopCount {
+    /// Counts a thread that asked to wait for events for so long, if a timer may be the reason.
+    fn add(&mut self, milliseconds: u32) {
+        if (1..=MAX_TIMER_MS).contains(&milliseconds) {
+            self.threads += 1;
+            self.milliseconds += u64::from(milliseconds);
+        }
+    }
+
+    /// The means over so many looks; none if hardly any thread was seen.
+    fn means(self, looks: f64) -> Option<LoopTimers> {
+        let threads = self.threads as f64 / looks;
+        let due_ns_mean = self.milliseconds as f64 * 1e6 / self.threads.max(1) as f64;
+        (threads >= MIN_THREADS).then_some(LoopTimers { threads, due_ns_mean })
+    }
+}
+
 /// The system call that a thread is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SystemCall {
     number: i64,
-    arguments: [u64; 3],
+    arguments: [u64; 4],
 }
 
 /// What a thread in a system call waits for.
@@ -205,6 +239,14 @@ enum Wait {
     Descriptor(i32),
     Poll {
         list: u64,
+        length: u64,
+    },
+    /// Events of several descriptors for so long, 0 for as long as it takes.
+    Events {
+        milliseconds: u32,
+    },
+    /// The same, with the address of the `timespec`.
+    EventsUntil {
         length: u64,
     },
     /// The next request, or something that is not known.
@@ -218,17 +260,21 @@ impl SystemCall {
         let mut fields = text.split_ascii_whitespace();
         let number = fields.next()?.parse().ok()?;
         let mut argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
-        Some(Self { number, arguments: [argument()?, argument()?, argument()?] })
+        Some(Self { number, arguments: [argument()?, argument()?, argument()?, argument()?] })
     }
 
     fn wait(self) -> Wait {
-        let [first, second, _] = self.arguments;
+        let [first, second, _, fourth] = self.arguments;
         let descriptor = || i32::try_from(first).map_or(Wait::Request, Wait::Descriptor);
         match self.number {
             libc::SYS_futex => Wait::Lock,
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep => Wait::Time,
             libc::SYS_ppoll => polling(first, second),
             libc::SYS_pselect6 if first == 0 => Wait::Time,
+            libc::SYS_epoll_pwait => events(fourth),
+            libc::SYS_epoll_pwait2 => Wait::EventsUntil { length: fourth },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_epoll_wait => events(fourth),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_poll => polling(first, second),
             #[cfg(target_arch = "x86_64")]
@@ -257,6 +303,33 @@ impl SystemCall {
 
 fn polling(list: u64, length: u64) -> Wait {
     if length == 0 { Wait::Time } else { Wait::Poll { list, length } }
+}
+
+/// The wait of `epoll_wait`, whose last argument is an `int`: -1 for as long as it takes. The upper half of its register
+/// means nothing.
+fn events(milliseconds: u64) -> Wait {
+    let milliseconds = (milliseconds as u32).cast_signed();
+    Wait::Events { milliseconds: u32::try_from(milliseconds).unwrap_or(0) }
+}
+
+/// The length of a wait in the memory of a process, rounded up; none without a limit.
+fn timer_milliseconds(pid: Pid, length: u64) -> Option<u32> {
+    if length == 0 {
+        return None;
+    }
+    // `struct timespec`: seconds, nanoseconds.
+    let mut bytes = [0; 16];
+    fs::File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, length).ok()?;
+    let [seconds, nanoseconds] = [0, 8].map(|at| i64_at(&bytes, at));
+    let milliseconds =
+        seconds.checked_mul(1_000)?.checked_add(nanoseconds.checked_add(999_999)? / 1_000_000)?;
+    u32::try_from(milliseconds).ok()
+}
+
+fn i64_at(bytes: &[u8; 16], at: usize) -> i64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    i64::from_ne_bytes(number)
 }
 
 /// The descriptor that a thread polls, if it is the only one (or one of two: resolvers ask for both kinds of addresses).
@@ -295,6 +368,27 @@ mod tests {
         assert_eq!(wait(&line(libc::SYS_ppoll, 0x7f10)), Some(Wait::Time), "no descriptor");
         assert_eq!(wait(&line(libc::SYS_accept4, 3)), Some(Wait::Request));
         assert_eq!((wait("running\n"), wait("-1 0x7ffe 0x7f00\n"), wait("")), (None, None, None));
+        let events =
+            |limit: &str| wait(&format!("{} 0x5 0x7f10 0x400 {limit} 0x0 0x8", libc::SYS_epoll_pwait));
+        assert_eq!(events("0x14"), Some(Wait::Events { milliseconds: 20 }));
+        let endless = Some(Wait::Events { milliseconds: 0 });
+        assert_eq!((events("0xffffffff"), events("0xffffffffffffffff")), (endless, endless));
+    }
+
+    #[test]
+    fn the_length_of_a_wait_is_read_from_memory() {
+        let waits = [[0i64, 1_500_000], [2, 0], [-1, 0], [i64::MAX, 0]];
+        let read = |wait: &[i64; 2]| timer_milliseconds(process::own(), wait.as_ptr() as u64);
+        assert_eq!(waits.each_ref().map(read), [Some(2), Some(2_000), None, None]);
+        assert_eq!(timer_milliseconds(process::own(), 0), None);
+    }
+
+    #[test]
+    fn loops_with_a_timer_are_counted_and_those_with_a_time_limit_are_not() {
+        let mut loops = LoopCount::default();
+        [1, 3, 0, 30_000].into_iter().for_each(|milliseconds| loops.add(milliseconds));
+        let expected = LoopTimers { threads: 0.5, due_ns_mean: 2e6 };
+        assert_eq!((loops.means(4.0), loops.means(1_000.0)), (Some(expected), None));
     }
 
     /// Looks until these are seen. The threads of this process may always be looked at.

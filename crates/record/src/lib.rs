@@ -75,7 +75,7 @@ pub use schema::{
 pub use second::Second;
 pub use server_metrics::{GcLog, GcPause, GcRuntime, MetricSeries, SeriesKind, ServerMetrics};
 pub use server_use::{FoundBy, MemoryUse, ServerSample, ServerUse};
-pub use server_waits::{ServerWaits, ServiceCalls, ThreadWait, WaitKind};
+pub use server_waits::{LoopTimers, ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 pub use summary::{Summary, SummaryTime};
 pub use target::{EarlyData, Target, Tls, Tried};
 pub use timestamp::is_timestamp;

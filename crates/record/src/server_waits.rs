@@ -18,6 +18,9 @@ pub struct ServerWaits {
     /// What the server sent to other services over TCP, most messages first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub calls: Vec<ServiceCalls>,
+    /// Event loops that waited for a timer; none if none was seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub loop_timers: Option<LoopTimers>,
 }
 
 impl ServerWaits {
@@ -62,6 +65,16 @@ pub struct ServiceCalls {
     pub address: String,
     /// Segments with data that were sent to it for each valid response: as many messages, if these are small.
     pub messages_per_request: f64,
+}
+
+/// Threads that waited for events of any kind, at most until a timer was due: event loops with something to do within a
+/// second. What the events are is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoopTimers {
+    /// Number of threads, on average over all looks.
+    pub threads: f64,
+    /// Mean time from the start of such a wait until its timer was due, in nanoseconds. The kernel counts milliseconds.
+    pub due_ns_mean: f64,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use super::lines::{Style, columns, table};
 use super::quantity::{count, counted, percent};
 use paceline_record::{Profile, ProfiledFunction, Run, ServerWaits, ServiceCalls, ThreadWait, WaitKind};
+use paceline_stats::time_text;
 
 /// Columns of a function's name at most; a longer one is cut in its middle, because both of its ends tell it apart.
 const MAX_NAME: usize = 36;
@@ -41,6 +42,10 @@ fn waits_text(waits: &ServerWaits, style: Style) -> String {
         };
         vec![kind.to_owned(), cut(&wait.on, MAX_NAME), format!("{:.1}", wait.threads)]
     };
+    let of_loops = waits.loop_timers.map(|loops| {
+        let due = format!("a timer due in {}", time_text(loops.due_ns_mean));
+        vec!["event loop".to_owned(), due, format!("{:.1}", loops.threads)]
+    });
     let call = |calls: &ServiceCalls| {
         vec![cut(&calls.address, MAX_NAME), format!("{:.1}", calls.messages_per_request)]
     };
@@ -48,7 +53,7 @@ fn waits_text(waits: &ServerWaits, style: Style) -> String {
         true => String::new(),
         false => table(header, &rows, style),
     };
-    listed(&["waiting", "on", "threads"], waits.waits.iter().map(wait).collect())
+    listed(&["waiting", "on", "threads"], waits.waits.iter().map(wait).chain(of_loops).collect())
         + &listed(&["sends to", "messages/request"], waits.calls.iter().map(call).collect())
 }
 
@@ -97,7 +102,7 @@ fn cut(name: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_record::{CodeKind, fixture};
+    use paceline_record::{CodeKind, LoopTimers, fixture};
 
     #[test]
     fn functions_are_listed_below_a_sentence_about_the_samples() {
@@ -137,6 +142,17 @@ mod tests {
         assert!(text.contains("kernel not sampled") && text.contains("perf map"), "{text}");
         run.profile_failure = Some("perf is not installed".to_owned());
         assert_eq!(of_run(&run, style), "  no profile: perf is not installed\n");
+    }
+
+    #[test]
+    fn what_threads_wait_for_is_listed_with_event_loops() {
+        let mut run = fixture::run(0);
+        let wait = ThreadWait { kind: WaitKind::File, on: "audit.log".to_owned(), threads: 9.0 };
+        let loop_timers = Some(LoopTimers { threads: 0.7, due_ns_mean: 1.2e6 });
+        run.server_waits = Some(ServerWaits { waits: vec![wait], loop_timers, ..ServerWaits::default() });
+        let text = of_run(&run, Style::new(false, 100));
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("file audit.log 9.0 event loop a timer due in 1.20 ms 0.7"), "{text}");
     }
 
     #[test]
