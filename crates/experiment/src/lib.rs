@@ -22,6 +22,8 @@ mod request_time;
 mod rounds;
 mod rounds_text;
 mod why;
+mod why_cause;
+mod why_profile;
 mod why_steps;
 mod why_text;
 mod why_waits;
@@ -62,6 +64,7 @@ pub use rounds::{
 };
 pub use rounds_text::rounds_markdown;
 pub use why::{RequestCost, Why, WhyLoad, explain_why};
+pub use why_cause::Cause;
 pub use why_steps::NextStep;
 pub use why_text::why_text;
 pub use window_outcome::WindowOutcome;

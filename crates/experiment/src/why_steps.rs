@@ -4,7 +4,9 @@
 //! A step names the finding that suggests it and, where there is one, a command that does it or shows more.
 
 use crate::request_time::RequestTime;
-use crate::why_waits::{WaitCause, many_calls, wait_causes};
+use crate::why_cause::Cause;
+use crate::why_profile::{COLLECT_LESS, DIVIDE_LOCK, contended_lock, kinds_of_work};
+use crate::why_waits::{REMOVE_SLEEP, WaitCause, called, many_calls, timers_of_requests, wait_causes};
 use paceline_judge::{MIN_FULL, VerdictName};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
 use paceline_stats::{counted, percent_text, time_text};
@@ -13,8 +15,6 @@ use serde::Serialize;
 
 /// Steps that are shown.
 const STEPS: usize = 4;
-/// A kind of function is named from this share of the CPU time on.
-const MIN_KIND_SHARE: f64 = 0.1;
 /// A wait for each request below this, in nanoseconds, is the cost of waking threads and of the network.
 const MIN_WAIT_NS: f64 = 500_000.0;
 /// Factor between the waits at two rates that differ.
@@ -31,115 +31,6 @@ const SAY_NOT_WHY: [VerdictName; 7] = [
     VerdictName::StillWarming,
     VerdictName::ServerBusy,
 ];
-/// Notes that name a cause.
-const CAUSES: [VerdictName; 6] = [
-    VerdictName::ServerThrottled,
-    VerdictName::ListenOverflows,
-    VerdictName::SynRetransmits,
-    VerdictName::DelayedAck,
-    VerdictName::MajorFaults,
-    VerdictName::KeepAliveRefused,
-];
-
-/// A kind of work that functions with these words in their names do.
-struct WorkKind {
-    name: &'static str,
-    words: &'static [&'static str],
-    advice: &'static str,
-}
-
-/// What to do about a garbage collector.
-const COLLECT_LESS: &str = "Allocate less for each request, or give the runtime a larger heap.";
-
-/// Kinds that a profile can show, with the names that kernels, C libraries and runtimes use.
-const KINDS: [WorkKind; 5] = [
-    WorkKind {
-        name: "locks",
-        words: &[
-            "futex",
-            "spin_lock_slowpath",
-            "mutex_lock",
-            "lll_lock",
-            "osq_lock",
-            "rwsem_down",
-            "runtime.lock2",
-            "(*Mutex)",
-            "RawMutex",
-        ],
-        advice: "Threads compete for a lock: hold it for a shorter time, or divide what it protects.",
-    },
-    WorkKind {
-        name: "garbage collection",
-        words: &[
-            // Go.
-            "gcBgMarkWorker",
-            "gcDrain",
-            "gcAssistAlloc",
-            "scanobject",
-            "runtime.bgsweep",
-            // JVM: its threads, which have names, and their code.
-            "GC Thread#",
-            "GC task thread#",
-            "G1 Conc#",
-            "G1 Main Marker",
-            "ZWorker",
-            "ZDriver",
-            "Shenandoah GC",
-            "G1ParTask",
-            "G1YoungGC",
-            // node.
-            "Scavenge",
-            "MarkCompact",
-            "v8::internal::ConcurrentMarking",
-            "v8::internal::Sweeper",
-            // Python, PHP, Ruby.
-            "gc_collect",
-            "_PyGC",
-            "deduce_unreachable",
-            "zend_gc",
-            "gc_marks",
-            "gc_sweep",
-            "rb_gc",
-            // .NET, Erlang, Haskell, OCaml.
-            "gc_heap::",
-            "erts_garbage_collect",
-            "GarbageCollect",
-            "scavenge_block",
-            "caml_major_collection",
-            "caml_empty_minor_heap",
-        ],
-        advice: COLLECT_LESS,
-    },
-    WorkKind {
-        name: "memory allocation",
-        words: &[
-            "malloc",
-            "_int_free",
-            "operator new",
-            "mallocgc",
-            "do_anonymous_page",
-            "clear_page",
-            "exc_page_fault",
-        ],
-        advice: "Reuse buffers between requests, or use another allocator.",
-    },
-    WorkKind {
-        name: "writing files",
-        words: &[
-            "vfs_fsync",
-            "ext4_file_write",
-            "xfs_file_write",
-            "generic_perform_write",
-            "btrfs_file_write",
-        ],
-        advice: "Write logs in another thread or in larger pieces, or log less.",
-    },
-    WorkKind {
-        name: "opening connections",
-        words: &["tcp_v4_syn_recv_sock", "inet_csk_accept", "tcp_v6_syn_recv_sock", "inet_stream_connect"],
-        advice: "Keep connections open, between client and server and to the services behind it.",
-    },
-];
 
 /// What to do if one thread does most of the work.
 const MORE_THREADS: &str = "One thread does most of the work: start more processes or threads of the server, or divide what that thread does, and measure again.";
@@ -151,6 +42,8 @@ const MIN_PAUSED_SHARE: f64 = 0.05;
 /// Something to try.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NextStep {
+    /// What it would change.
+    pub cause: Cause,
     /// What to do.
     pub what: String,
     /// A command that does it, or that shows more.
@@ -171,16 +64,14 @@ pub(crate) fn next_steps(
     steps.extend(from_busiest_thread(url, closed));
     steps.extend(from_collector(closed));
     let waits = from_threads(closed, half);
-    if waits.is_empty() {
-        steps.extend(from_waiting(url, closed, half));
-    }
+    let waiting = if waits.is_empty() { from_waiting(url, closed, half) } else { None };
     steps.extend(waits);
     let kinds: Vec<NextStep> = closed.profile.iter().flat_map(from_profile).collect();
     let limit_step = from_limit(url, limit, closed);
-    // Functions say more than that the CPU is the limit.
+    // Functions say more than that the CPU is the limit, and that requests wait for their turn on it.
     match limit.kind {
-        LimitKind::ServerCpu => steps.extend(kinds.into_iter().chain(limit_step)),
-        _ => steps.extend(limit_step.into_iter().chain(kinds)),
+        LimitKind::ServerCpu => steps.extend(kinds.into_iter().chain(limit_step).chain(waiting)),
+        _ => steps.extend(waiting.into_iter().chain(limit_step).chain(kinds)),
     }
     steps.extend(from_verdicts(verdicts, false));
     steps.extend(from_failure(closed));
@@ -197,12 +88,12 @@ pub(crate) fn next_steps(
 /// What the verdicts that name a cause, or the others, advise about the server, the machine and the load, the named causes
 /// first, then the most severe. What the closed loop at its limit says about the generator is the limit.
 fn from_verdicts(verdicts: &[Verdict], of_causes: bool) -> impl Iterator<Item = NextStep> + '_ {
-    let says_why =
-        move |verdict: &&Verdict| !is_one_of(verdict, &SAY_NOT_WHY) && is_cause(verdict) == of_causes;
+    let says_why = move |verdict: &&Verdict| !says_not_why(verdict) && is_cause(verdict) == of_causes;
     let mut known: Vec<&Verdict> =
         verdicts.iter().filter(|verdict| verdict.blame != Blame::Generator).filter(says_why).collect();
-    known.sort_by_key(|verdict| std::cmp::Reverse((is_one_of(verdict, &CAUSES), verdict.severity)));
+    known.sort_by_key(|verdict| std::cmp::Reverse((Cause::of_verdict(verdict).is_some(), verdict.severity)));
     known.into_iter().map(|verdict| NextStep {
+        cause: Cause::of_verdict(verdict).unwrap_or(Cause::Verdict),
         what: verdict.remedy.clone(),
         command: Some(format!("paceline explain {}", verdict.name)),
         because: VerdictName::parse(&verdict.name)
@@ -210,13 +101,13 @@ fn from_verdicts(verdicts: &[Verdict], of_causes: bool) -> impl Iterator<Item = 
     })
 }
 
-/// Whether it comes before what the server waits for: it names a cause, or nothing else can be read from the run.
-fn is_cause(verdict: &Verdict) -> bool {
-    is_one_of(verdict, &CAUSES) || verdict.severity == Severity::Invalid
+fn says_not_why(verdict: &Verdict) -> bool {
+    VerdictName::parse(&verdict.name).is_some_and(|name| SAY_NOT_WHY.contains(&name))
 }
 
-fn is_one_of(verdict: &Verdict, names: &[VerdictName]) -> bool {
-    VerdictName::parse(&verdict.name).is_some_and(|name| names.contains(&name))
+/// Whether it comes before what the server waits for: it names a cause, or nothing else can be read from the run.
+fn is_cause(verdict: &Verdict) -> bool {
+    Cause::of_verdict(verdict).is_some() || verdict.severity == Severity::Invalid
 }
 
 /// One thread that always had work, and did most of it. Time in which it waited for a core that other programs used counts:
@@ -232,6 +123,7 @@ fn from_busiest_thread(url: &str, closed: &Run) -> Option<NextStep> {
         false => format!(", and waited for one {} of it", percent_text(delayed)),
     };
     is_one.then(|| NextStep {
+        cause: Cause::OneThread,
         what: MORE_THREADS.to_owned(),
         command: Some(format!("paceline run {url} -c {}", closed.loop_.connections)),
         because: format!(
@@ -248,6 +140,7 @@ fn from_collector(closed: &Run) -> Option<NextStep> {
     let log = closed.gc_log.as_ref()?;
     let share = paceline_stats::ratio(log.window_paused_s, closed.window_s);
     (share >= MIN_PAUSED_SHARE).then(|| NextStep {
+        cause: Cause::GarbageCollection,
         what: COLLECT_LESS.to_owned(),
         command: None,
         because: format!(
@@ -265,12 +158,14 @@ fn from_threads(closed: &Run, half: Option<&Run>) -> Vec<NextStep> {
     let pid = closed.server.as_ref().map_or(0, |server| server.pid);
     let many: Vec<(&str, f64)> = many_calls(closed).collect();
     let calls = many.iter().map(|(address, messages)| NextStep {
+        cause: Cause::ManyCalls,
         what: format!("Requests call {address} many times (N+1 queries): fetch what one needs with one query, or several at a time."),
         command: Some(format!("strace -f -e trace=network -p {pid}")),
         because: format!("each request sends {messages:.1} messages to {address}"),
     });
     let is_new = |cause: &WaitCause| !many.iter().any(|(address, _)| *address == cause.on);
     let causes = wait_causes(closed, half).into_iter().filter(is_new).map(|cause| NextStep {
+        cause: cause.cause(),
         what: cause.advice(),
         command: Some(cause.command(pid)),
         because: cause.evidence(),
@@ -291,32 +186,70 @@ fn from_waiting(url: &str, closed: &Run, half: Option<&Run>) -> Option<NextStep>
         time_text(full.waiting_ns),
         time_text(light.cpu_ns.unwrap_or_default())
     );
-    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
-    let trace = format!("strace -f -c -w -p {pid}");
-    Some(match (full.waiting_ns > DIFFERS * light.waiting_ns, closed.behind_server.is_empty()) {
-        (true, _) => NextStep {
-            what: "The wait grows with the load: look for a lock, a pool (threads, database connections) or a single consumer; a larger pool moves the limit.".to_owned(),
-            command: Some(format!("paceline run {url} -c {}", closed.loop_.connections.saturating_mul(4))),
-            because,
-        },
-        (false, true) => NextStep {
-            what: "The wait is there without load, too: look for a sleep or timer, a write to a disk, a name lookup, or a call to another machine for each request.".to_owned(),
-            command: Some(trace),
-            because,
-        },
-        (false, false) => NextStep {
-            what: format!(
-                "The wait is there without load, too: count the calls to {} for each request, and make fewer of them or several at a time.",
-                names_behind(closed)
-            ),
-            command: Some(trace),
-            because,
-        },
+    Some(match full.waiting_ns > DIFFERS * light.waiting_ns {
+        true => from_growing_wait(url, closed, light.waiting_ns, because),
+        false => from_fixed_wait(closed, half, light.waiting_ns, because),
     })
 }
 
-fn names_behind(run: &Run) -> String {
-    let names: Vec<&str> = run.behind_server.iter().map(|server| server.name.as_str()).collect();
+/// A wait that grows with the load: requests wait for something that few of them have at a time.
+fn from_growing_wait(url: &str, closed: &Run, waiting_ns: f64, because: String) -> NextStep {
+    if let Some(lock) = closed.profile.as_ref().and_then(contended_lock) {
+        let user = lock.user.map_or(String::new(), |user| format!(" of {user}"));
+        let share = percent_text(lock.share);
+        return NextStep {
+            cause: Cause::Lock,
+            what: DIVIDE_LOCK.to_owned(),
+            command: Some(format!("paceline run {url} -c 1")),
+            because: format!(
+                "{because}; its code waits for a lock{user}, which costs {share} of the CPU time (profile)"
+            ),
+        };
+    }
+    // By Little's law, with the time that a request takes while it waits for no other.
+    let at_a_time = (closed.rate_per_s.achieved * waiting_ns / 1e9).max(1.0);
+    NextStep {
+        cause: Cause::Pool,
+        what: format!(
+            "The wait grows with the load, and about {at_a_time:.0} at a time get through: look for a lock, a pool (threads, database connections) or a single consumer; a larger pool moves the limit."
+        ),
+        command: Some(format!("paceline run {url} -c {}", closed.loop_.connections.saturating_mul(4))),
+        because,
+    }
+}
+
+/// A wait that is the same at both rates: requests do not wait for each other.
+fn from_fixed_wait(closed: &Run, half: &Run, waiting_ns: f64, because: String) -> NextStep {
+    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
+    if let Some(timers) = timers_of_requests(half, waiting_ns) {
+        return NextStep {
+            cause: Cause::Sleep,
+            what: REMOVE_SLEEP.to_owned(),
+            command: Some(format!("strace -f -T -e trace=desc -p {pid}")),
+            because: format!(
+                "{because}; meanwhile {:.1} of its threads wait for events or a timer, which is due within {}",
+                timers.threads,
+                time_text(timers.due_ns_mean)
+            ),
+        };
+    }
+    let services = services_of(closed);
+    let (cause, what) = match services.is_empty() {
+        true => (Cause::FixedWait, "The wait is there without load, too: look for a sleep or timer, a write to a disk, a name lookup, or a call to another machine for each request.".to_owned()),
+        false => (
+            Cause::Service,
+            format!("The wait is there without load, too: count the calls to {services} for each request, and make fewer of them or several at a time."),
+        ),
+    };
+    NextStep { cause, what, command: Some(format!("strace -f -c -w -p {pid}")), because }
+}
+
+/// The servers behind the server on this machine, or else the addresses that most requests call.
+fn services_of(run: &Run) -> String {
+    let names: Vec<&str> = match run.behind_server.is_empty() {
+        true => called(run).collect(),
+        false => run.behind_server.iter().map(|server| server.name.as_str()).collect(),
+    };
     names.join(" and ")
 }
 
@@ -359,7 +292,8 @@ fn from_limit(url: &str, limit: &Limit, closed: &Run) -> Option<NextStep> {
         ),
         LimitKind::Balancer | LimitKind::Database | LimitKind::Network | LimitKind::OfferedRate => return None,
     };
-    Some(NextStep { what, command: Some(command), because: limit_words(limit) })
+    let cause = if limit.kind == LimitKind::ServerThread { Cause::OneThread } else { Cause::Limit };
+    Some(NextStep { cause, what, command: Some(command), because: limit_words(limit) })
 }
 
 /// `server CPU: 1.98 of 2 cores busy`.
@@ -368,39 +302,20 @@ pub(crate) fn limit_words(limit: &Limit) -> String {
 }
 
 /// What kinds of functions suggest, the largest share first.
-fn from_profile(profile: &Profile) -> Vec<NextStep> {
-    let mut shares: Vec<(f64, &WorkKind)> =
-        KINDS.iter().map(|kind| (share_of(profile, kind), kind)).collect();
-    shares.retain(|(share, _)| *share >= MIN_KIND_SHARE);
-    shares.sort_by(|one, other| other.0.total_cmp(&one.0));
-    shares
-        .into_iter()
-        .map(|(share, kind)| NextStep {
-            what: kind.advice.to_owned(),
-            command: None,
-            because: format!("{} of the CPU time is {} (profile)", percent_text(share), kind.name),
-        })
-        .collect()
-}
-
-/// Share of the samples below a function of a kind. A function that is called by another of the kind is not counted again.
-fn share_of(profile: &Profile, kind: &WorkKind) -> f64 {
-    let mut samples = 0;
-    let mut inside: Option<u32> = None;
-    for call in &profile.calls {
-        inside = inside.filter(|depth| call.depth > *depth);
-        if inside.is_none() && kind.words.iter().any(|word| call.name.contains(word)) {
-            samples += call.samples;
-            inside = Some(call.depth);
-        }
-    }
-    paceline_stats::ratio(samples as f64, profile.samples as f64)
+fn from_profile(profile: &Profile) -> impl Iterator<Item = NextStep> {
+    kinds_of_work(profile).into_iter().map(|(share, kind)| NextStep {
+        cause: kind.cause,
+        what: kind.advice.to_owned(),
+        command: None,
+        because: format!("{} of the CPU time is {} (profile)", percent_text(share), kind.name),
+    })
 }
 
 /// What is missing for a profile.
 fn from_failure(closed: &Run) -> Option<NextStep> {
     let failure = closed.profile_failure.as_ref()?;
     Some(NextStep {
+        cause: Cause::NoProfile,
         what: "Make a profile possible: it names the functions that use the CPU.".to_owned(),
         command: None,
         because: format!("no profile: {failure}"),
@@ -410,7 +325,9 @@ fn from_failure(closed: &Run) -> Option<NextStep> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_record::{CodeKind, GcLog, LoopKind, ProfiledCall, ServerUse, fixture};
+    use paceline_record::{
+        CodeKind, GcLog, LoopKind, LoopTimers, ProfiledCall, ServerUse, ServerWaits, ServiceCalls, fixture,
+    };
 
     /// A run whose mean time and CPU time for each request are these, in milliseconds.
     fn run(kind: LoopKind, mean_ms: f64, cpu_ms: f64) -> Run {
@@ -445,29 +362,69 @@ mod tests {
         assert!(behind.what.contains("calls to postgres"), "{behind:?}");
     }
 
-    #[test]
-    fn kinds_of_work_are_counted_once_along_a_stack() {
-        let call = |depth, name: &str, samples| ProfiledCall {
-            depth,
-            name: name.to_owned(),
+    fn profile(calls: &[(u32, &str, u64)]) -> Profile {
+        let call = |(depth, name, samples): &(u32, &str, u64)| ProfiledCall {
+            depth: *depth,
+            name: (*name).to_owned(),
             code: CodeKind::User,
-            samples,
+            samples: *samples,
         };
-        let profile = Profile {
-            samples: 100,
-            calls: vec![
-                call(0, "worker", 100),
-                call(1, "pthread_mutex_lock", 40),
-                call(2, "futex_wait", 35),
-                call(1, "handler", 60),
-                call(2, "futex_wake", 5),
-            ],
-            ..Profile::default()
+        Profile { samples: 100, calls: calls.iter().map(call).collect(), ..Profile::default() }
+    }
+
+    #[test]
+    fn a_wait_that_grows_is_a_lock_if_the_profile_shows_one() {
+        let mut full = run(LoopKind::Closed, 60.0, 0.1);
+        let light = run(LoopKind::Open, 2.1, 0.1);
+        let pool = from_waiting("http://h/", &full, Some(&light)).unwrap();
+        assert_eq!(pool.cause, Cause::Pool);
+        assert!(pool.what.contains("about 2 at a time"), "1,000/s, 2 ms each: {pool:?}");
+        full.profile = Some(profile(&[(0, "server", 90), (1, "main.handle", 8), (2, "lockSlow", 4)]));
+        let lock = from_waiting("http://h/", &full, Some(&light)).unwrap();
+        assert_eq!(lock.cause, Cause::Lock);
+        assert!(
+            lock.because.ends_with("a lock of main.handle, which costs 4 % of the CPU time (profile)"),
+            "{lock:?}"
+        );
+    }
+
+    #[test]
+    fn a_wait_without_load_is_a_sleep_if_event_loops_wait_for_timers() {
+        let full = run(LoopKind::Closed, 21.0, 0.1);
+        let mut light = run(LoopKind::Open, 20.1, 0.1);
+        let cause = |full: &Run, light: &Run| from_waiting("http://h/", full, Some(light)).unwrap().cause;
+        assert_eq!(cause(&full, &light), Cause::FixedWait);
+        let loop_timers = Some(LoopTimers { threads: 0.7, due_ns_mean: 1e6 });
+        light.server_waits =
+            Some(ServerWaits { looks: 100, achieved_per_s: 500.0, loop_timers, ..ServerWaits::default() });
+        assert_eq!(cause(&full, &light), Cause::Sleep);
+        let growing = run(LoopKind::Closed, 60.0, 0.1);
+        assert_eq!(cause(&growing, &light), Cause::Pool, "the holder of a lock may sleep");
+    }
+
+    #[test]
+    fn a_service_that_requests_call_is_named_by_its_address() {
+        let mut full = run(LoopKind::Closed, 21.0, 0.1);
+        let calls = vec![ServiceCalls { address: "10.0.0.2:5432".to_owned(), messages_per_request: 1.0 }];
+        full.server_waits = Some(ServerWaits { looks: 100, calls, ..ServerWaits::default() });
+        let step = from_waiting("http://h/", &full, Some(&run(LoopKind::Open, 20.1, 0.1))).unwrap();
+        assert!(step.cause == Cause::Service && step.what.contains("calls to 10.0.0.2:5432"), "{step:?}");
+    }
+
+    #[test]
+    fn a_server_that_uses_its_cores_is_explained_by_its_functions_first() {
+        let mut full = run(LoopKind::Closed, 60.0, 0.9);
+        full.profile = Some(profile(&[(0, "server", 90), (1, "runtime.gcBgMarkWorker", 60)]));
+        let light = run(LoopKind::Open, 2.1, 0.9);
+        let causes = |kind| {
+            let limit = Limit { kind, evidence: String::new() };
+            let steps = next_steps("http://h/", &limit, &full, Some(&light), &[]);
+            steps.into_iter().map(|step| step.cause).collect::<Vec<_>>()
         };
-        assert_eq!(share_of(&profile, &KINDS[0]), 0.45);
-        let steps = from_profile(&profile);
-        assert_eq!(steps.len(), 1);
-        assert_eq!(steps[0].because, "45 % of the CPU time is locks (profile)");
+        let of_functions = [Cause::GarbageCollection, Cause::Limit, Cause::Pool];
+        assert_eq!(causes(LimitKind::ServerCpu), of_functions);
+        let of_waiting = [Cause::Pool, Cause::Limit, Cause::GarbageCollection];
+        assert_eq!(causes(LimitKind::Waiting), of_waiting);
     }
 
     #[test]
@@ -493,24 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_collection_is_named_by_threads_functions_and_the_log() {
-        let call = |depth, name: &str, samples| ProfiledCall {
-            depth,
-            name: name.to_owned(),
-            code: CodeKind::User,
-            samples,
-        };
-        for (thread, function) in [
-            ("GC Thread#0", "start_thread"),
-            ("node", "v8::internal::MarkCompactCollector::MarkLiveObjects"),
-            ("server", "runtime.gcBgMarkWorker"),
-            ("python3", "gc_collect_main"),
-        ] {
-            let calls = vec![call(0, thread, 20), call(1, function, 20), call(0, "main", 80)];
-            let steps = from_profile(&Profile { samples: 100, calls, ..Profile::default() });
-            assert_eq!(steps.len(), 1, "{thread}");
-            assert_eq!(steps[0].because, "20 % of the CPU time is garbage collection (profile)");
-        }
+    fn pauses_of_a_collector_are_named_if_they_are_a_part_of_the_window() {
         let mut closed = run(LoopKind::Closed, 5.0, 4.9);
         let pauses = |window_paused_s| {
             Some(GcLog { path: "gc.log".to_owned(), window_pauses: 7, window_paused_s, ..GcLog::default() })
@@ -549,6 +489,7 @@ mod tests {
         );
         assert_eq!(steps[0].what, "Raise it");
         assert_eq!(steps[0].because, "The server's CPU limit was reached.");
+        assert_eq!((steps[0].cause, steps[1].cause), (Cause::CpuLimit, Cause::Limit));
         assert!(steps.len() == 2, "{steps:?}");
     }
 }

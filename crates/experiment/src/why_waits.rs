@@ -1,10 +1,12 @@
 //! Causes of waiting: where the threads of the server were seen at the limit and at half of its rate.
 //!
 //! A wait that requests cause grows with the rate. Threads that wait as often at half of the rate, or more often, are idle
-//! or work in the background.
+//! or work in the background. A thread of an event loop stands for many requests: of these, only timers are seen.
 
+use crate::why_cause::Cause;
+use crate::why_profile::DIVIDE_LOCK;
 use paceline_judge::judged_times;
-use paceline_record::{Run, ServerWaits, ThreadWait, WaitKind};
+use paceline_record::{LoopTimers, Run, ServerWaits, ThreadWait, WaitKind};
 use paceline_stats::ratio;
 
 /// Factor between the threads at the limit and at half of its rate, from which on requests cause a wait.
@@ -15,6 +17,17 @@ const MIN_SHARE: f64 = 0.1;
 const MIN_LOCK_SHARE: f64 = 0.25;
 /// From this number of messages for each request on, they are many.
 const MANY_MESSAGES: f64 = 3.0;
+/// From this number of messages for each request on, most requests call a service.
+const CALLED_MESSAGES: f64 = 0.5;
+/// What to do about a sleep.
+pub(crate) const REMOVE_SLEEP: &str =
+    "Requests sleep: remove the sleep, the timer or the retry from their path.";
+/// Event loops that wait for a timer at fewer looks than this, on average, have one now and then.
+const MIN_LOOP_THREADS: f64 = 0.25;
+/// Factor between the time to a timer and the time to the next one of the requests, within which they are the same.
+const NEAR: f64 = 4.0;
+/// Loops round the time to a timer up to milliseconds.
+const TIMER_STEP_NS: f64 = 1e6;
 
 /// Fewer looks at the threads than this are no basis: the machine was too busy to look.
 const MIN_LOOKS: u32 = 10;
@@ -34,6 +47,10 @@ pub(crate) struct WaitCause {
 }
 
 impl WaitCause {
+    pub(crate) fn cause(&self) -> Cause {
+        Cause::of_wait(self.kind)
+    }
+
     /// What a request does meanwhile.
     pub(crate) fn words(&self) -> String {
         match self.kind {
@@ -55,13 +72,8 @@ impl WaitCause {
     /// What to do about it.
     pub(crate) fn advice(&self) -> String {
         match self.kind {
-            WaitKind::Lock => {
-                "Threads compete for a lock: hold it for a shorter time, or divide what it protects."
-                    .to_owned()
-            }
-            WaitKind::Timer => {
-                "Requests sleep: remove the sleep, the timer or the retry from their path.".to_owned()
-            }
+            WaitKind::Lock => DIVIDE_LOCK.to_owned(),
+            WaitKind::Timer => REMOVE_SLEEP.to_owned(),
             WaitKind::File => format!(
                 "Requests wait for {}: write it in another thread or in larger pieces, without a sync for each request.",
                 self.on
@@ -91,22 +103,29 @@ impl WaitCause {
 /// The waits that requests cause, those of most threads at the limit first.
 pub(crate) fn wait_causes(closed: &Run, half: Option<&Run>) -> Vec<WaitCause> {
     let Some(full) = often_seen(closed) else { return Vec::new() };
-    let light = half.and_then(|half| Some((half, often_seen(half)?)));
+    let at_half = half.and_then(|half| Some((half, often_seen(half)?)));
     let cause = |wait: &ThreadWait| {
-        let at_light = light.map(|(run, waits)| (run, waits, same(waits, wait)));
+        let at_light = at_half.map(|(run, waits)| (run, waits, same(waits, wait)));
         let light_threads = at_light.map(|(_, _, wait)| wait.map_or(0.0, |wait| wait.threads));
         let light_share = match at_light {
             Some((run, waits, Some(wait))) => share(run, waits, wait),
             _ => 0.0,
         };
-        // Runtimes have a thread that sleeps for some microseconds at a time while there is work.
-        let light_share = if wait.kind == WaitKind::Timer { light_share / 3.0 } else { light_share };
+        // Idle threads of a pool wait at a lock, as many as at half of the rate. Runtimes have one thread that sleeps for
+        // some time again and again while there is work.
+        let light = light_threads.unwrap_or(0.0);
+        let (idle, light_share) = match wait.kind {
+            WaitKind::Lock => (light, 0.0),
+            WaitKind::Timer => (0.0, light_share * ratio((light - 1.0).max(0.0), light)),
+            WaitKind::File | WaitKind::NameLookup | WaitKind::Service => (0.0, light_share),
+        };
+        let not_idle = ratio((wait.threads - idle).max(0.0), wait.threads);
         WaitCause {
             kind: wait.kind,
             on: wait.on.clone(),
             full_threads: wait.threads,
             light_threads,
-            share: share(closed, full, wait).max(light_share),
+            share: (not_idle * share(closed, full, wait)).max(light_share),
         }
     };
     let mut causes: Vec<WaitCause> = full.waits.iter().map(cause).collect();
@@ -139,11 +158,31 @@ fn share(run: &Run, waits: &ServerWaits, wait: &ThreadWait) -> f64 {
     ratio(waits.ns_per_request(wait), mean).min(1.0)
 }
 
+/// The timers of event loops, if they are those of requests that wait for so long: then one is due as often as a request
+/// that waits is done. From a run below the limit, in which requests come evenly.
+pub(crate) fn timers_of_requests(run: &Run, waiting_ns: f64) -> Option<LoopTimers> {
+    let seen = often_seen(run)?;
+    let timers = seen.loop_timers.filter(|timers| timers.threads >= MIN_LOOP_THREADS)?;
+    // Requests that wait in each loop, by Little's law. The first of n evenly spaced timers is due after 1 / (n + 1).
+    let waiting = ratio(seen.achieved_per_s * waiting_ns / 1e9, timers.threads.max(1.0));
+    let next_ns = waiting_ns / (waiting + 1.0);
+    let near = next_ns / NEAR..=NEAR * next_ns + TIMER_STEP_NS;
+    near.contains(&timers.due_ns_mean).then_some(timers)
+}
+
 /// Services that get many messages for each request, with the number.
 pub(crate) fn many_calls(closed: &Run) -> impl Iterator<Item = (&str, f64)> {
-    let calls = closed.server_waits.iter().flat_map(|waits| &waits.calls);
-    let many = calls.filter(|calls| calls.messages_per_request >= MANY_MESSAGES);
-    many.map(|calls| (calls.address.as_str(), calls.messages_per_request))
+    calls(closed).filter(|(_, messages)| *messages >= MANY_MESSAGES)
+}
+
+/// The addresses of services that most requests call.
+pub(crate) fn called(closed: &Run) -> impl Iterator<Item = &str> {
+    calls(closed).filter(|(_, messages)| *messages >= CALLED_MESSAGES).map(|(address, _)| address)
+}
+
+fn calls(run: &Run) -> impl Iterator<Item = (&str, f64)> {
+    let calls = run.server_waits.iter().flat_map(|waits| &waits.calls);
+    calls.map(|calls| (calls.address.as_str(), calls.messages_per_request))
 }
 
 #[cfg(test)]
@@ -168,7 +207,7 @@ mod tests {
             looks: 100,
             achieved_per_s: 1_000.0,
             waits: waits.iter().map(wait).collect(),
-            calls: Vec::new(),
+            ..ServerWaits::default()
         });
         run
     }
@@ -183,9 +222,23 @@ mod tests {
         use WaitKind::{File, Lock, Timer};
         assert_eq!(causes(&[(Lock, "", 9.0), (Timer, "", 1.2)], &[(Lock, "", 1.0)]), [Lock, Timer]);
         assert_eq!(causes(&[(Lock, "", 2.0)], &[(Lock, "", 9.0)]), [], "idle threads");
+        assert_eq!(causes(&[(Lock, "", 5.0)], &[(Lock, "", 3.0)]), [Lock], "two more than are idle");
+        assert_eq!(causes(&[(Lock, "", 2.0)], &[(Lock, "", 1.5)]), [], "idle, and one more now and then");
         assert_eq!(causes(&[(Timer, "", 3.0)], &[(Timer, "", 3.0)]), [], "a thread in the background");
         assert_eq!(causes(&[(File, "/log", 0.5)], &[(File, "/log", 0.2)]), [], "a small part of the time");
         assert_eq!(causes(&[(File, "/a", 9.0)], &[(File, "/b", 9.0)]), [File], "another file");
+    }
+
+    #[test]
+    fn one_thread_of_a_runtime_that_sleeps_is_no_sleep_of_requests() {
+        let sleeps = |full, light| {
+            let mut half = run(LoopKind::Open, &[(WaitKind::Timer, "", light)]);
+            half.total.response_time_ns.as_mut().unwrap().mean = 2e6;
+            wait_causes(&run(LoopKind::Closed, &[(WaitKind::Timer, "", full)]), Some(&half)).len()
+        };
+        assert_eq!(sleeps(0.9, 0.5), 0, "a quarter of the time of a request below the limit");
+        assert_eq!(sleeps(0.9, 0.0), 0, "at the limit alone");
+        assert_eq!(sleeps(4.0, 2.0), 1);
     }
 
     #[test]
@@ -194,6 +247,22 @@ mod tests {
             |threads| wait_causes(&run(LoopKind::Closed, &[(WaitKind::Lock, "", threads)]), None).len();
         assert_eq!((alone(40.0), alone(8.0)), (1, 0));
         assert_eq!(wait_causes(&fixture::run(0), None), []);
+    }
+
+    #[test]
+    fn timers_that_are_due_as_often_as_requests_are_theirs() {
+        let of = |threads, due_ms: f64, waiting_ms: f64| {
+            let mut half = run(LoopKind::Open, &[]);
+            let timers = LoopTimers { threads, due_ns_mean: due_ms * 1e6 };
+            half.server_waits.as_mut().unwrap().loop_timers = Some(timers);
+            timers_of_requests(&half, waiting_ms * 1e6).is_some()
+        };
+        assert!(of(0.8, 1.0, 20.0), "20 requests wait for 20 ms each: one is done every millisecond");
+        assert!(of(4.0, 4.0, 20.0), "the same in four loops");
+        assert!(!of(0.8, 50.0, 20.0), "a timer in the background");
+        assert!(!of(8.0, 1.0, 100.0), "a timer that is due more often than a request of its loop is done");
+        assert!(!of(0.1, 1.0, 20.0), "a timer now and then");
+        assert_eq!(timers_of_requests(&run(LoopKind::Open, &[]), 20e6), None);
     }
 
     #[test]
@@ -206,5 +275,6 @@ mod tests {
         closed.server_waits.as_mut().unwrap().calls =
             vec![calls("127.0.0.1:5432", 20.0), calls("127.0.0.1:6379", 1.0)];
         assert_eq!(many_calls(&closed).collect::<Vec<_>>(), [("127.0.0.1:5432", 20.0)]);
+        assert_eq!(called(&closed).collect::<Vec<_>>(), ["127.0.0.1:5432", "127.0.0.1:6379"]);
     }
 }
