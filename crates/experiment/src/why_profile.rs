@@ -6,8 +6,6 @@ use paceline_stats::ratio;
 
 /// A kind of function is named from this share of the CPU time on.
 const MIN_KIND_SHARE: f64 = 0.1;
-/// One sample may be chance.
-const MIN_LOCK_SAMPLES: u64 = 2;
 
 /// A kind of work that functions with these words in their names do.
 pub(crate) struct WorkKind {
@@ -122,7 +120,8 @@ static KINDS: [WorkKind; 4] = [
 ];
 
 /// What code calls only if a lock is held by another, or another waits for it: of Go, parking_lot, Rust's library, glibc
-/// and the JVM. Locks of Go and of the JVM are kept in the program, so that no thread is seen waiting for them.
+/// and the JVM. Locks of Go and of the JVM are kept in the program, so that no thread is seen waiting for them. They cost
+/// little CPU time, so that one sample counts: it says that there is a lock, not how long requests wait for it.
 const CONTENDED: [&str; 6] =
     ["lockSlow", "lock_slow", "lock_contended", "lll_lock_wait", "SemacquireRWMutex", "ObjectMonitor::enter"];
 
@@ -176,7 +175,7 @@ fn is_one_of(call: &ProfiledCall, words: &[&str]) -> bool {
     words.iter().any(|word| call.name.contains(word))
 }
 
-/// The locks for which code had to wait; none if there are hardly any samples of it.
+/// The locks for which code had to wait; none without a sample of it.
 pub(crate) fn contended_lock(profile: &Profile) -> Option<ContendedLock> {
     let samples = samples_of(profile, &CONTENDED, &[]);
     let mut callers: Vec<&str> = Vec::new();
@@ -190,7 +189,7 @@ pub(crate) fn contended_lock(profile: &Profile) -> Option<ContendedLock> {
         }
         callers.push(&call.name);
     }
-    (samples >= MIN_LOCK_SAMPLES).then(|| ContendedLock {
+    (samples > 0).then(|| ContendedLock {
         share: ratio(samples as f64, profile.samples as f64),
         user: most.1.map(str::to_owned),
     })

@@ -24,8 +24,9 @@ pub(crate) const REMOVE_SLEEP: &str =
     "Requests sleep: remove the sleep, the timer or the retry from their path.";
 /// Event loops that wait for a timer at fewer looks than this, on average, have one now and then.
 const MIN_LOOP_THREADS: f64 = 0.25;
-/// Factor between the time to a timer and the time to the next one of the requests, within which they are the same.
-const NEAR: f64 = 4.0;
+/// Factor between the time to a timer and the time to the next one of the requests, within which they may be the same:
+/// requests that come together make it longer, up to their whole wait.
+const NEAR: f64 = 5.0;
 /// Loops round the time to a timer up to milliseconds.
 const TIMER_STEP_NS: f64 = 1e6;
 
@@ -166,7 +167,7 @@ pub(crate) fn timers_of_requests(run: &Run, waiting_ns: f64) -> Option<LoopTimer
     // Requests that wait in each loop, by Little's law. The first of n evenly spaced timers is due after 1 / (n + 1).
     let waiting = ratio(seen.achieved_per_s * waiting_ns / 1e9, timers.threads.max(1.0));
     let next_ns = waiting_ns / (waiting + 1.0);
-    let near = next_ns / NEAR..=NEAR * next_ns + TIMER_STEP_NS;
+    let near = next_ns / NEAR..=(NEAR * next_ns).min(waiting_ns) + TIMER_STEP_NS;
     near.contains(&timers.due_ns_mean).then_some(timers)
 }
 
