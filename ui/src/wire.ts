@@ -1528,6 +1528,14 @@ export interface Loop {
 /** Whether a connection's next request waits for its last response. */
 export type LoopKind = "closed" | "open";
 
+/** Threads that waited for events of any kind, at most until a timer was due: event loops with something to do within a second. What the events are is not known. */
+export interface LoopTimers {
+  /** Mean time from the start of such a wait until its timer was due, in nanoseconds. The kernel counts milliseconds. */
+  due_ns_mean: number;
+  /** Number of threads, on average over all looks. */
+  threads: number;
+}
+
 /** An environment in which some of the trials ran. */
 export interface Machine {
   /** Differences from the first machine, as text: `kernel: 6.2 instead of 6.1`. */
@@ -2640,6 +2648,8 @@ export interface ServerWaits {
   calls?: (ServiceCalls)[];
   /** How often all threads were looked at. */
   looks: number;
+  /** Event loops that waited for a timer; none if none was seen. */
+  loop_timers?: LoopTimers;
   /** The waits of threads, most threads first. Threads that wait for a request are left out. */
   waits?: (ThreadWait)[];
 }
