@@ -196,11 +196,12 @@ pub(crate) fn contended_lock(profile: &Profile) -> Option<ContendedLock> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use paceline_record::CodeKind;
 
-    fn profile(calls: &[(u32, &str, u64)]) -> Profile {
+    /// A profile of 100 samples with these calls: depth, name and samples.
+    pub(crate) fn profile(calls: &[(u32, &str, u64)]) -> Profile {
         let call = |(depth, name, samples): &(u32, &str, u64)| ProfiledCall {
             depth: *depth,
             name: (*name).to_owned(),

@@ -325,9 +325,8 @@ fn from_failure(closed: &Run) -> Option<NextStep> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_record::{
-        CodeKind, GcLog, LoopKind, LoopTimers, ProfiledCall, ServerUse, ServerWaits, ServiceCalls, fixture,
-    };
+    use crate::why_profile::tests::profile;
+    use paceline_record::{GcLog, LoopKind, LoopTimers, ServerUse, ServerWaits, ServiceCalls, fixture};
 
     /// A run whose mean time and CPU time for each request are these, in milliseconds.
     fn run(kind: LoopKind, mean_ms: f64, cpu_ms: f64) -> Run {
@@ -360,16 +359,6 @@ mod tests {
         full.behind_server = vec![ServerUse { name: "postgres".to_owned(), ..fixture::server_use(1, 0.1) }];
         let behind = from_waiting("http://h/", &full, Some(&run(LoopKind::Open, 40.0, 0.1))).unwrap();
         assert!(behind.what.contains("calls to postgres"), "{behind:?}");
-    }
-
-    fn profile(calls: &[(u32, &str, u64)]) -> Profile {
-        let call = |(depth, name, samples): &(u32, &str, u64)| ProfiledCall {
-            depth: *depth,
-            name: (*name).to_owned(),
-            code: CodeKind::User,
-            samples: *samples,
-        };
-        Profile { samples: 100, calls: calls.iter().map(call).collect(), ..Profile::default() }
     }
 
     #[test]
