@@ -1,8 +1,9 @@
 //! The content of the lab's static files: 20 files with the kinds and sizes of a web site's, 845 kB in all.
 //!
-//! A pure function of each file's name, so that workloads can state the digests. Text is made of words and numbers in
+//! A pure function of each file's place in the list, so that workloads can state the digests. Text is made of words and numbers in
 //! the forms of its kind, and gzip shrinks it to a half or a fifth; fonts and pictures do not compress.
 
+use paceline_stats::Random;
 use std::fmt::Write as _;
 
 /// Raised with every change of a file: the folder of the files is named after it.
@@ -71,8 +72,8 @@ pub(super) struct StaticFile {
 
 /// All files, in the order of the list.
 pub(super) fn files() -> impl Iterator<Item = StaticFile> {
-    FILES.into_iter().map(|(name, length)| {
-        let mut source = WordSource::new(name);
+    FILES.into_iter().zip(0..).map(|((name, length), seed)| {
+        let mut source = WordSource { random: Random::new(seed) };
         let (_, kind) = name.rsplit_once('.').unwrap_or((name, ""));
         let (content, is_text) = match kind {
             "css" => (source.text("", "", "", length, WordSource::css), true),
@@ -91,31 +92,15 @@ const HTML_HEAD: &str =
     "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Static files</title>\n<body>\n";
 const SVG_HEAD: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1024 1024\">\n";
 
-/// Words and numbers that look random and are always the same for a name.
+/// Words and numbers that look random and are always the same for a seed.
 struct WordSource {
-    state: u64,
+    random: Random,
 }
 
 impl WordSource {
-    /// Begins with the FNV-1a hash of the name.
-    fn new(name: &str) -> Self {
-        let state = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Self { state }
-    }
-
-    /// A xorshift generator (Marsaglia, 2003).
-    fn draw(&mut self) -> u64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        self.state
-    }
-
     /// A number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
-        self.draw() % bound
+        self.random.below(bound)
     }
 
     fn one_of(&mut self, texts: &[&'static str]) -> &'static str {
@@ -150,7 +135,7 @@ impl WordSource {
     fn bytes(&mut self, first: &[u8], length: usize) -> Vec<u8> {
         let mut bytes = first.to_vec();
         while bytes.len() < length {
-            bytes.extend_from_slice(&self.draw().to_le_bytes());
+            bytes.extend_from_slice(&self.random.bits().to_le_bytes());
         }
         bytes.truncate(length);
         bytes

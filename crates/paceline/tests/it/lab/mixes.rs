@@ -16,9 +16,9 @@ const SUM: &str = "about = \"x\"\nmix = true\n\
 const STATIC: &str = "about = \"x\"\nmix = true\nstatic_files = \"/static/\"\n\
     headers = { Accept-Encoding = \"br, gzip\" }\n\
     [[case]]\nname = \"text\"\npath = \"/static/reset.css\"\n[case.expect]\nstatus = 200\ncompressed = true\n\
-    length = 1423\nsha256 = \"169bb43c20bc6cbe51e6033ea7b97a15a4d215ff0e62713881a98a8e968ebcdf\"\n\
+    length = 1419\nsha256 = \"ea32ff5da37d3b751521eb4e37d5b3d47e18e37703d699762ae4431b2c5ffbdd\"\n\
     [[case]]\nname = \"picture\"\npath = \"/static/hero.png\"\n[case.expect]\nstatus = 200\n\
-    length = 160000\nsha256 = \"9c4ff79038ea503330ded9014b7ef7682999af2dabd2062e63dbc183ee4e4594\"\n";
+    length = 160000\nsha256 = \"c0cf4db02e79fc08019e9087a9a3e209c73c074ca22be563643d8b51a4a7a686\"\n";
 
 const PLAN: &str = "name = \"all\"\nrepeats = 1\nworkloads = [\"sum\", \"static\"]\n\
     [[load]]\nname = \"plain\"\nconnections = 2\nduration = \"500ms\"\nwarmup = \"50ms\"\n";
