@@ -15,6 +15,7 @@ pub(crate) struct WireStream {
     length: Option<Spanned<String>>,
     until: Option<String>,
     count_json: Option<String>,
+    message_time: Option<String>,
 }
 
 /// Checks the table.
@@ -23,16 +24,18 @@ pub(crate) fn stream_of(
     document: &Document,
 ) -> Result<StreamSpec, CatalogueError> {
     let at = wire.span().start;
-    let WireStream { format, events, length, until, count_json } = wire.into_inner();
+    let WireStream { format, events, length, until, count_json, message_time } = wire.into_inner();
     let time = |text: Spanned<String>| {
         parse_duration(text.get_ref()).map(Nanos::from).map_err(|error| {
             document.complain(Some(text.span().start), format!("stream.for {:?}: {error}", text.get_ref()))
         })
     };
-    let spec = StreamSpec { format, events, length: length.map(time).transpose()?, until, count_json };
-    if let Some(pointer) = &spec.count_json {
-        check_pointer(pointer)
-            .map_err(|error| document.complain(Some(at), format!("stream.count_json: {error}")))?;
+    for (key, pointer) in [("count_json", &count_json), ("message_time", &message_time)] {
+        if let Some(pointer) = pointer {
+            check_pointer(pointer)
+                .map_err(|error| document.complain(Some(at), format!("stream.{key}: {error}")))?;
+        }
     }
-    Ok(spec)
+    let length = length.map(time).transpose()?;
+    Ok(StreamSpec { format, events, length, until, count_json, message_time })
 }

@@ -65,6 +65,8 @@ pub enum Measure {
     LongestGap,
     /// From the first byte of a stream's body to the end of the stream, if it ended as asked.
     Stream,
+    /// From the time that an event of a stream carries to its arrival, where that is not negative.
+    MessageDelay,
 }
 
 impl Measure {
@@ -85,6 +87,7 @@ impl Measure {
         Self::EventGap,
         Self::LongestGap,
         Self::Stream,
+        Self::MessageDelay,
     ];
 
     /// Its key in the block of a record.
@@ -105,12 +108,13 @@ impl Measure {
             Self::EventGap => "event_gap_ns",
             Self::LongestGap => "longest_gap_ns",
             Self::Stream => "stream_time_ns",
+            Self::MessageDelay => "message_delay_ns",
         }
     }
 }
 
 /// Number of measures.
-const MEASURES: usize = Measure::Stream as usize + 1;
+const MEASURES: usize = Measure::MessageDelay as usize + 1;
 
 /// Counts without times: the common part of a [`Tally`] and a [`CompactTally`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -162,6 +166,12 @@ pub struct StreamCounts {
     pub counted: f64,
     /// The sum of those that came inside the window.
     pub counted_in_window: f64,
+    /// Events that should carry a time and have none.
+    pub without_time: u64,
+    /// Events that carry a time after their arrival.
+    pub ahead_of_clock: u64,
+    /// The longest time by which one of these is ahead.
+    pub ahead_most: Nanos,
     /// Fewest and most events of a stream that ended as asked; see [`StreamCounts::events_per_stream`].
     fewest_and_most: Extremes,
 }
@@ -185,6 +195,9 @@ impl StreamCounts {
         self.events_of_ok_in_window += other.events_of_ok_in_window;
         self.counted += other.counted;
         self.counted_in_window += other.counted_in_window;
+        self.without_time += other.without_time;
+        self.ahead_of_clock += other.ahead_of_clock;
+        self.ahead_most = self.ahead_most.max(other.ahead_most);
         let Extremes { lowest, highest } = other.fewest_and_most;
         self.fewest_and_most.take_in(lowest, highest);
     }

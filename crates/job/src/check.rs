@@ -505,12 +505,11 @@ impl Job {
             let found = features.into_iter().find(|(is_used, _)| *is_used);
             return found.map(|(_, feature)| JobProblem::NeedsGrpc { feature });
         }
-        let counts = |request: &RequestSpec| {
-            request
-                .stream
-                .as_ref()
-                .is_some_and(|stream| stream.count_json.is_some() || stream.until.is_some())
+        // Messages of gRPC are no text.
+        let reads_text = |stream: &StreamSpec| {
+            stream.count_json.is_some() || stream.message_time.is_some() || stream.until.is_some()
         };
+        let is_text = self.requests.iter().filter_map(|request| request.stream.as_ref()).any(reads_text);
         let is_json = |request: &RequestSpec| {
             matches!(request.expect_body, Some(BodyExpectation::Json(_) | BodyExpectation::JsonForm(_)))
         };
@@ -526,7 +525,7 @@ impl Job {
                 formats().any(|format| format != StreamFormat::Messages),
                 "a --stream of another format than messages",
             ),
-            (has(counts), "--count-json or --stream-until"),
+            (is_text, "--count-json, --message-time or --stream-until"),
             (self.grpc.raw && !self.grpc.proto.is_empty(), "--proto with --grpc-raw"),
         ];
         let found = features.into_iter().find(|(is_used, _)| *is_used);

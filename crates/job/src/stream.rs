@@ -24,6 +24,10 @@ pub struct StreamSpec {
     /// The JSON pointer (RFC 6901) of a number in each event that is added up, such as tokens. Events without it count 0.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub count_json: Option<String>,
+    /// The JSON pointer (RFC 6901) of the time in each event at which it was sent, from which its delay is computed: a
+    /// number since 1970 in seconds, milliseconds, microseconds or nanoseconds, or text as in RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub message_time: Option<String>,
 }
 
 /// How a body is divided into events.
@@ -59,7 +63,7 @@ impl StreamFormat {
 impl StreamSpec {
     /// A stream in a format, which the server ends.
     pub fn new(format: StreamFormat) -> Self {
-        Self { format, events: None, length: None, until: None, count_json: None }
+        Self { format, events: None, length: None, until: None, count_json: None, message_time: None }
     }
 
     /// Whether one of its ends would be before the first event.
@@ -98,12 +102,16 @@ mod tests {
             length: Some(Nanos::from_millis(1_500)),
             until: Some("data: [DONE]".to_owned()),
             count_json: Some("/n".to_owned()),
+            message_time: Some("/sent".to_owned()),
             ..StreamSpec::new(StreamFormat::Sse)
         };
-        for (stream, text) in [
-            (whole, r#"{"format":"sse","events":3,"for_s":1.5,"until":"data: [DONE]","count_json":"/n"}"#),
-            (StreamSpec::new(StreamFormat::Ndjson), r#"{"format":"ndjson"}"#),
-        ] {
+        let written = concat!(
+            r#"{"format":"sse","events":3,"for_s":1.5,"until":"data: [DONE]","#,
+            r#""count_json":"/n","message_time":"/sent"}"#
+        );
+        for (stream, text) in
+            [(whole, written), (StreamSpec::new(StreamFormat::Ndjson), r#"{"format":"ndjson"}"#)]
+        {
             assert_eq!(serde_json::to_string(&stream).unwrap(), text);
             assert_eq!(serde_json::from_str::<StreamSpec>(text).unwrap(), stream);
         }

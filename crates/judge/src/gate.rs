@@ -87,6 +87,7 @@ fn expression_name(kind: TimeKind) -> Option<&'static str> {
         | TimeKind::FirstEvent
         | TimeKind::LongestGap
         | TimeKind::StreamTime
+        | TimeKind::MessageDelay
         | TimeKind::Connect
         | TimeKind::Handshake => Some(kind.tag()),
         TimeKind::EventGap => Some("gap"),
@@ -143,6 +144,7 @@ impl GateTime {
                 | TimeKind::EventGap
                 | TimeKind::LongestGap
                 | TimeKind::StreamTime
+                | TimeKind::MessageDelay
                 | TimeKind::ConnectionWait
                 | TimeKind::Connect
                 | TimeKind::Handshake
@@ -423,6 +425,11 @@ fn sample(run: &Run, gate_time: &GateTime) -> Option<GateSample> {
         // The gap in which a stream failed has no end.
         TimeKind::FirstByte | TimeKind::EventGap | TimeKind::LongestGap | TimeKind::StreamTime => {
             (counts.not_ok(), u64::MAX)
+        }
+        // How late an event is that seems to be early is unknown.
+        TimeKind::MessageDelay => {
+            let early = block.stream_events.map_or(0, |events| events.events_ahead_of_clock);
+            (counts.not_ok().saturating_add(early), u64::MAX)
         }
         TimeKind::GeneratorLag => (0, u64::MAX),
         TimeKind::ConnectionWait

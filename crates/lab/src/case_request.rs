@@ -131,12 +131,13 @@ impl CaseRequest<'_> {
 }
 
 fn add_stream(flags: &mut FlagList, stream: &StreamSpec) {
-    let StreamSpec { format, events, length, until, count_json } = stream;
+    let StreamSpec { format, events, length, until, count_json, message_time } = stream;
     flags.add("--stream", format.name().to_owned());
     flags.add_some("--stream-events", events.map(|events| events.to_string()));
     flags.add_some("--stream-for", length.map(|Nanos(length)| format!("{length}ns")));
     flags.add_some("--stream-until", until.clone());
     flags.add_some("--count-json", count_json.clone());
+    flags.add_some("--message-time", message_time.clone());
 }
 
 /// Single requests of HTTP as a file for `--mix`, in equal shares, taken literally: a path is not a template. With

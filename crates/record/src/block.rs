@@ -113,6 +113,15 @@ pub struct EventCounts {
     pub counted: f64,
     /// The sum over those that came inside the window.
     pub counted_in_window: f64,
+    /// Events without a time where `--message-time` points; they have no delay.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub events_without_time: u64,
+    /// Events whose time is after their arrival, because the clocks of sender and Paceline differ; they have no delay.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub events_ahead_of_clock: u64,
+    /// The longest time by which one of these is ahead, in nanoseconds.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub ahead_of_clock_ns_max: u64,
     /// Fewest events of a stream that ended as asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub events_min: Option<u64>,
@@ -135,6 +144,9 @@ impl EventCounts {
             events_of_ok_in_window: self.events_of_ok_in_window.saturating_add(other.events_of_ok_in_window),
             counted: self.counted + other.counted,
             counted_in_window: self.counted_in_window + other.counted_in_window,
+            events_without_time: self.events_without_time.saturating_add(other.events_without_time),
+            events_ahead_of_clock: self.events_ahead_of_clock.saturating_add(other.events_ahead_of_clock),
+            ahead_of_clock_ns_max: self.ahead_of_clock_ns_max.max(other.ahead_of_clock_ns_max),
             events_min: self.events_min.into_iter().chain(other.events_min).min(),
             events_max: self.events_max.max(other.events_max),
         }
@@ -352,6 +364,8 @@ macro_rules! block_with_times {
 
 /// What the times of streams need.
 const STREAMS: &str = "`--stream`";
+/// What the delays of their events need besides.
+const MESSAGE_TIMES: &str = "`--message-time`";
 
 block_with_times! {
     /// From the moment at which the request was due by the schedule (the intended send) to the last byte of the response.
@@ -380,6 +394,10 @@ block_with_times! {
 
     /// From the first byte of a stream's body to the end of the stream, for each stream that ended as asked.
     StreamTime stream_time_ns "stream duration", Both, STREAMS;
+
+    /// From the time that an event of a stream carries to its arrival, by the wall clock of the load generator: the
+    /// clocks must agree. Events without a time, or with one after their arrival, have no delay; they are counted.
+    MessageDelay message_delay_ns "message delay", Both, MESSAGE_TIMES;
 
     /// From when a request was due until a connection, or a stream on one, was free for it.
     ConnectionWait connection_wait_ns "connection wait", Open, "";
@@ -420,7 +438,7 @@ impl TimeKind {
 
     /// Whether only responses that are read as streams have it.
     pub fn is_of_streams(self) -> bool {
-        self.needs() == STREAMS
+        matches!(self.needs(), STREAMS | MESSAGE_TIMES)
     }
 
     /// Its key without the unit: its id in pages.

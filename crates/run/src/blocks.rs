@@ -58,6 +58,9 @@ fn events(counts: &StreamCounts) -> Option<record::EventCounts> {
         events_of_ok_in_window: counts.events_of_ok_in_window,
         counted: counts.counted,
         counted_in_window: counts.counted_in_window,
+        events_without_time: counts.without_time,
+        events_ahead_of_clock: counts.ahead_of_clock,
+        ahead_of_clock_ns_max: counts.ahead_most.0,
         events_min: range.map(|(min, _)| min),
         events_max: range.map(|(_, max)| max),
     })

@@ -4,7 +4,8 @@ use crate::content::{ContentReader, read};
 use crate::grpc::Calls;
 use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError, sessions};
-use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
+use paceline_engine::kernel::wall_clock_distance;
+use paceline_engine::stream::{JsonPlace, MessageTime, StreamPlan, TextSearch};
 use paceline_engine::{BodyCheck, CallCheck, RequestKind, Requests, ResponseCheck, Upload};
 use paceline_files::without_byte_order_mark;
 use paceline_http::h2::Http2Request;
@@ -213,9 +214,12 @@ pub(crate) fn check(
 
 /// How the engine reads a stream.
 fn stream_plan(spec: &StreamSpec) -> Result<StreamPlan, RunError> {
-    if let Some(pointer) = &spec.count_json {
-        check_pointer(pointer).map_err(|error| RunError::usage(format!("--count-json: {error}")))?;
+    for (flag, pointer) in [("--count-json", &spec.count_json), ("--message-time", &spec.message_time)] {
+        if let Some(pointer) = pointer {
+            check_pointer(pointer).map_err(|error| RunError::usage(format!("{flag}: {error}")))?;
+        }
     }
+    let time = |pointer: &str| MessageTime::at(pointer, wall_clock_distance());
     Ok(StreamPlan {
         format: match spec.format {
             StreamFormat::Sse => EventFormat::ServerSent,
@@ -227,7 +231,8 @@ fn stream_plan(spec: &StreamSpec) -> Result<StreamPlan, RunError> {
         events: spec.events,
         length: spec.length,
         until: spec.until.as_ref().and_then(|text| TextSearch::new(text.as_bytes())),
-        count: spec.count_json.as_deref().map(JsonNumber::at),
+        count: spec.count_json.as_deref().map(JsonPlace::at),
+        time: spec.message_time.as_deref().map(time),
         call: None,
     })
 }

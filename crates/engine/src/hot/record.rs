@@ -381,9 +381,15 @@ impl Recorder {
             Some(before) => tally.record(Measure::EventGap, now.since(before), 1),
         }
         tally.record(Measure::EventGap, Nanos::ZERO, batch.events - 1);
+        for delay in &batch.delays.times {
+            tally.record(Measure::MessageDelay, *delay, 1);
+        }
         let streams = &mut tally.counts.streams;
         streams.events += batch.events;
         streams.counted += batch.counted;
+        streams.without_time += batch.delays.missing;
+        streams.ahead_of_clock += batch.delays.ahead;
+        streams.ahead_most = streams.ahead_most.max(batch.delays.ahead_most);
         if in_window {
             streams.events_in_window += batch.events;
             streams.counted_in_window += batch.counted;

@@ -65,7 +65,7 @@ impl StreamAlarm {
 }
 
 /// The events that came with one piece of a body.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct EventBatch {
     /// Whether it was the first piece of the body.
     pub begins_body: bool,
@@ -75,8 +75,37 @@ pub(super) struct EventBatch {
     pub after: Option<Nanos>,
     /// The sum of the numbers in them.
     pub counted: f64,
+    /// Their delays, if they carry the times at which they were sent.
+    pub delays: Delays,
     /// Whether the stream is over, although its response may not be: the protocol has to end it.
     pub is_over: bool,
+}
+
+/// The delays of some events: from the times that they carry to their arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Delays {
+    /// Those that are not negative.
+    pub times: Vec<Nanos>,
+    /// The number of events without a time.
+    pub missing: u64,
+    /// The number of events whose time is after their arrival.
+    pub ahead: u64,
+    /// The longest time by which one is.
+    pub ahead_most: Nanos,
+}
+
+impl Delays {
+    /// Adds the delay of an event, in nanoseconds, if it has one.
+    fn add(&mut self, delay: Option<i128>) {
+        let Some(delay) = delay else { return self.missing += 1 };
+        let length = Nanos(u64::try_from(delay.unsigned_abs()).unwrap_or(u64::MAX));
+        if delay < 0 {
+            self.ahead += 1;
+            self.ahead_most = self.ahead_most.max(length);
+        } else {
+            self.times.push(length);
+        }
+    }
 }
 
 /// The result of a stream whose response has ended.
@@ -180,7 +209,10 @@ impl Stream {
         self.last_event = now;
         batch.events += 1;
         if let Some(count) = &plan.count {
-            batch.counted += count.read(&self.content).unwrap_or(0.0);
+            batch.counted += count.read::<f64>(&self.content).unwrap_or(0.0);
+        }
+        if let Some(time) = &plan.time {
+            batch.delays.add(time.delay(&self.content, now));
         }
         if plan.must_be_json && !is_json(&self.content) {
             self.fault = Some(StreamFault::NotJson(self.events));

@@ -15,3 +15,4 @@ mod timestamps;
 pub use clock::{KernelClock, own_descriptor_table, sharpen_timers};
 pub use datagrams::Datagrams;
 pub use epoll::Epoll;
+pub use timestamps::wall_clock_distance;

@@ -1,4 +1,5 @@
-//! Reads kernel receive timestamps: when the last segment of a read arrived, on the monotonic clock.
+//! Reads kernel receive timestamps: when the last segment of a read arrived, on the monotonic clock; compares that
+//! clock with the wall clock.
 //!
 //! The kernel stamps with CLOCK_REALTIME (socket(7), SO_TIMESTAMPNS; it does so for TCP too, with the stamp of the last
 //! segment). The difference between that clock and the monotonic one is measured again before each batch, so that a
@@ -10,6 +11,9 @@ use super::message::{ControlMessage, receive_message};
 use super::socket::KernelSocket;
 use crate::{Clock as _, Nanos};
 use std::io;
+
+/// Comparisons of the clocks, of which the shortest counts: the thread may lose its core during one of them.
+const COMPARISONS: u32 = 16;
 
 /// Reads with timestamps.
 #[derive(Debug, Default)]
@@ -23,13 +27,7 @@ pub(super) struct ReceiveTimestamps {
 impl ReceiveTimestamps {
     /// Measures the difference between the clocks.
     pub(super) fn set_clock(&mut self) {
-        let before = KernelClock.now();
-        let mut wall = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `wall` is a valid timespec to write to.
-        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut wall) };
-        let after = KernelClock.now();
-        let middle = i128::from(before.0) + i128::from(after.since(before).0 / 2);
-        self.distance = wall_ns(&wall) - middle;
+        (self.distance, _) = compare_clocks();
     }
 
     /// Reads received bytes and notes when the last of them arrived.
@@ -54,6 +52,24 @@ impl ReceiveTimestamps {
     pub(super) fn last(&self) -> Option<Nanos> {
         self.last
     }
+}
+
+/// The wall clock minus the monotonic clock, in nanoseconds. It stays the same until the wall clock is set: what
+/// adjusts the speed of one clock adjusts the other's.
+pub fn wall_clock_distance() -> i128 {
+    let comparisons = (0..COMPARISONS).map(|_| compare_clocks());
+    comparisons.min_by_key(|(_, uncertainty)| *uncertainty).map_or(0, |(distance, _)| distance)
+}
+
+/// The wall clock minus the monotonic clock, in nanoseconds, and the time that reading them took.
+fn compare_clocks() -> (i128, Nanos) {
+    let before = KernelClock.now();
+    let mut wall = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `wall` is a valid timespec to write to.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut wall) };
+    let took = KernelClock.now().since(before);
+    let middle = i128::from(before.0) + i128::from(took.0 / 2);
+    (wall_ns(&wall) - middle, took)
 }
 
 fn wall_ns(wall: &libc::timespec) -> i128 {

@@ -3,10 +3,12 @@
 //! Made from a job by `crates/run`. `hot/streams.rs` keeps the state of the streams in flight; the framing of events is
 //! in `paceline_http`.
 
-mod json_number;
+mod json_place;
+mod message_time;
 mod text_search;
 
-pub use json_number::{JsonNumber, is_json};
+pub use json_place::{JsonPlace, JsonScalar, is_json};
+pub use message_time::MessageTime;
 pub use text_search::TextSearch;
 
 use crate::Nanos;
@@ -33,7 +35,9 @@ pub struct StreamPlan {
     /// It has ended as asked with the event that contains this text.
     pub until: Option<TextSearch>,
     /// The place of a number in each event that is added up.
-    pub count: Option<JsonNumber>,
+    pub count: Option<JsonPlace>,
+    /// The time that each event carries, from which its delay is computed.
+    pub time: Option<MessageTime>,
     /// How the call is judged that has these messages in its response.
     pub call: Option<CallCheck>,
 }
@@ -46,7 +50,7 @@ impl StreamPlan {
 
     /// Whether the content of events is needed.
     pub fn reads_content(&self) -> bool {
-        self.must_be_json || self.count.is_some()
+        self.must_be_json || self.count.is_some() || self.time.is_some()
     }
 }
 

@@ -11,7 +11,7 @@ use paceline_engine::sim::{
     Http3Behaviour, MisbehavingHttp2, MisbehavingHttp3, MisbehavingServer, Script, VirtualClock,
     simulate_with,
 };
-use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
+use paceline_engine::stream::{JsonPlace, MessageTime, StreamPlan, TextSearch};
 use paceline_engine::{
     Arrivals, BodyCheck, Bound, CallCheck, Ending, EngineError, ExpectedValue, Job, LoadModel, Measure,
     Nanos, PaceKind, Random, Rate, RequestKind, Requests, ResponseCheck, Settings, Shape, Tally, TallyCounts,
@@ -92,15 +92,17 @@ fn connection_plan(random: &mut Random, job: &mut Job) {
 /// A stream that ends in any way.
 fn stream(random: &mut Random) -> StreamPlan {
     let formats = [EventFormat::ServerSent, EventFormat::Lines, EventFormat::Chunks];
-    StreamPlan {
+    let plan = StreamPlan {
         format: formats[random.below(3) as usize],
         must_be_json: random.below(4) == 0,
         events: (random.below(3) == 0).then(|| 1 + random.below(2)),
         length: (random.below(3) == 0).then(|| Nanos(1 + random.below(5_000_000))),
         until: (random.below(3) == 0).then(|| TextSearch::new(b"k")).flatten(),
         call: None,
-        count: (random.below(3) == 0).then(|| JsonNumber::at("")),
-    }
+        count: (random.below(3) == 0).then(|| JsonPlace::at("")),
+        time: None,
+    };
+    StreamPlan { time: plan.count.as_ref().map(|_| MessageTime::at("", 0)), ..plan }
 }
 
 /// One request, or several kinds whose bytes are made as they are sent, with checks of all kinds.

@@ -57,6 +57,7 @@ fn messages(call: CallCheck) -> BodyCheck {
         length: None,
         until: None,
         count: None,
+        time: None,
         call: Some(call),
     };
     BodyCheck::Stream(Arc::new(plan))

@@ -291,6 +291,7 @@ fn run_streams(events: Option<u64>, end_at: Nanos, end: Http3End) -> ThreadOutco
         length: None,
         until: None,
         count: None,
+        time: None,
         call: None,
     };
     let url = Url::parse("https://a.test/").unwrap();

@@ -3,7 +3,7 @@
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
-use paceline_engine::stream::{JsonNumber, StreamPlan, TextSearch};
+use paceline_engine::stream::{JsonPlace, MessageTime, StreamPlan, TextSearch};
 use paceline_engine::{
     BodyCheck, Bound, ConnectionFailure, Ending, Job, Measure, Nanos, RequestKind, Requests, ResponseCheck,
     Settings, Slot, ThreadOutcome,
@@ -43,6 +43,8 @@ struct Feed {
     field: Option<(&'static str, &'static str)>,
     head_at: Nanos,
     pieces: Vec<(Nanos, Vec<u8>)>,
+    /// What each piece has instead of its text, given the moment at which it is sent.
+    content: Option<fn(Nanos) -> String>,
     end: (Nanos, End),
     /// Whether only the close of the connection ends a response.
     until_close: bool,
@@ -63,6 +65,7 @@ impl Feed {
             field: None,
             head_at: ms(1),
             pieces,
+            content: None,
             end: (last, end),
             until_close: false,
             gives: usize::MAX,
@@ -103,6 +106,8 @@ impl Feed {
     fn respond(&self, stream: u32, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
         acts.push((now + self.head_at, Act::Send(self.head(stream).into())));
         for (at, piece) in &self.pieces {
+            let content = self.content.map(|content| content(now + *at).into_bytes());
+            let piece = content.as_deref().unwrap_or(piece);
             acts.push((now + *at, Act::Send(self.piece(stream, piece).into())));
         }
         let (at, end) = self.end;
@@ -170,6 +175,7 @@ fn plan(format: EventFormat) -> StreamPlan {
         length: None,
         until: None,
         count: None,
+        time: None,
         call: None,
     }
 }
@@ -194,6 +200,7 @@ fn once(requests: u64) -> Settings {
 }
 
 fn run(settings: Settings, plan: StreamPlan, feed: Feed) -> ThreadOutcome {
+    let has_times = plan.time.is_some();
     let change = |job: &mut Job| (job.timeout, job.protocol) = (TIMEOUT, feed.protocol);
     let settings = Settings { requests: requests(plan), ..settings }.with(change);
     let outcome = simulate(&settings, feed, &VirtualClock::new(Nanos::ZERO)).unwrap();
@@ -207,6 +214,10 @@ fn run(settings: Settings, plan: StreamPlan, feed: Feed) -> ThreadOutcome {
         "an event is the first, or follows a gap"
     );
     assert!(times(Measure::FirstBody) >= with_events && times(Measure::Stream) <= counts.ended(Ending::Ok));
+    if has_times {
+        let with_delay = times(Measure::MessageDelay);
+        assert_eq!(with_delay + streams.without_time + streams.ahead_of_clock, streams.events);
+    }
     outcome
 }
 
@@ -240,7 +251,7 @@ fn the_times_of_events_are_exact_in_every_split() {
         for gives in [1, 2, 3, 7, 16, usize::MAX] {
             let mut feed = Feed::new(protocol, &stalling(), End::Whole);
             (feed.gives, feed.end.0) = (gives, ms(790));
-            let count = Some(JsonNumber::at("/n"));
+            let count = Some(JsonPlace::at("/n"));
             let outcome = run(once(10), StreamPlan { count, ..sent_events() }, feed);
             let of = |measure| times(&outcome, measure);
             let exactly = |time: Nanos| (Some(time.0), Some(time.0));
@@ -260,6 +271,56 @@ fn the_times_of_events_are_exact_in_every_split() {
             assert_eq!(ended(&outcome), [(Ending::Ok, 10)]);
             assert_eq!(outcome.connections.made, 1, "a response that ends leaves the connection open");
         }
+    }
+}
+
+/// The wall clock at the zero of the simulation's clock, in nanoseconds since 1970: 2026-11-21T01:06:39Z.
+const ZERO_NS: u64 = 1_795_223_199_000_000_000;
+
+/// Events that carry the times at which they were sent.
+fn with_times(format: EventFormat) -> StreamPlan {
+    StreamPlan { time: Some(MessageTime::at("/sent", ZERO_NS.into())), ..plan(format) }
+}
+
+#[test]
+fn the_delays_of_events_are_exact_in_every_split() {
+    // Two events were sent 30 and 5 ms before they arrive together; the third has no time.
+    let content: fn(Nanos) -> String = |at| {
+        let (thirty, five) = (ZERO_NS + at.0 - ms(30).0, at.0 - ms(5).0);
+        let text = format!("2026-11-21T01:06:{}.{:09}Z", 39 + five / 1_000_000_000, five % 1_000_000_000);
+        format!("data: {{\"sent\": {thirty}}}\n\ndata: {{\"sent\": \"{text}\"}}\n\ndata: [DONE]\n\n")
+    };
+    for protocol in BOTH {
+        for gives in [1, 7, usize::MAX] {
+            let feed = Feed::new(protocol, &[(100, "")], End::Whole);
+            let feed = Feed { content: Some(content), gives, ..feed };
+            let outcome = run(once(2), with_times(EventFormat::ServerSent), feed);
+            let delays = outcome.total.times(Measure::MessageDelay);
+            let range = (delays.min(), delays.max(), delays.count());
+            assert_eq!(range, (Some(ms(5).0), Some(ms(30).0), 4), "{protocol:?} {gives}");
+            let streams = &outcome.total.counts.streams;
+            assert_eq!((streams.events, streams.without_time, streams.ahead_of_clock), (6, 2, 0));
+            assert_eq!(ended(&outcome), [(Ending::Ok, 2)], "an event without a time is no fault");
+        }
+    }
+}
+
+#[test]
+fn negative_delays_are_counted_apart() {
+    // The sender's clock is ahead by 40 and by 15 ms.
+    let content: fn(Nanos) -> String = |at| {
+        let line = |ahead: u64| format!("{{\"sent\": {}}}\n", ZERO_NS + at.0 + ms(ahead).0);
+        [line(40), line(15), line(0)].concat()
+    };
+    for protocol in BOTH {
+        let feed = Feed::new(protocol, &[(20, "")], End::Whole);
+        let feed = Feed { content: Some(content), ..feed };
+        let outcome = run(once(1), with_times(EventFormat::Lines), feed);
+        let delays = outcome.total.times(Measure::MessageDelay);
+        assert_eq!((delays.count(), delays.max()), (1, Some(0)), "{protocol:?}");
+        let streams = &outcome.total.counts.streams;
+        assert_eq!((streams.events, streams.without_time), (3, 0));
+        assert_eq!((streams.ahead_of_clock, streams.ahead_most), (2, ms(40)));
     }
 }
 
@@ -413,7 +474,7 @@ fn bad_ends() -> Vec<Case> {
 fn odd_events() -> Vec<Case> {
     let json = || StreamPlan { must_be_json: true, ..plan(EventFormat::Lines) };
     let lines = || plan(EventFormat::Lines);
-    let counting = || StreamPlan { count: Some(JsonNumber::at("/n")), ..sent_events() };
+    let counting = || StreamPlan { count: Some(JsonPlace::at("/n")), ..sent_events() };
     let huge: &'static str = Box::leak(format!("data: {}\n\n", "x".repeat(2 << 20)).into_boxed_str());
     vec![
         (

@@ -4,7 +4,7 @@
 
 use crate::support::closed_loop;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
-use paceline_engine::stream::StreamPlan;
+use paceline_engine::stream::{MessageTime, StreamPlan};
 use paceline_engine::{
     BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Measure, Nanos, Random, RequestKind, Requests,
     ResponseCheck, Settings, Slot, ThreadOutcome, UpgradeRequest,
@@ -334,17 +334,22 @@ fn push(key: &str) -> Vec<Act> {
     vec![send([switched(key), events.collect::<Vec<_>>().concat()].concat()), send(frame(0x88, b""))]
 }
 
-fn listening(events: Option<u64>, text: &str) -> Settings {
-    let plan = StreamPlan {
+/// Messages of a server as events, of which this many end a stream.
+fn pushed(events: Option<u64>) -> StreamPlan {
+    StreamPlan {
         format: EventFormat::Messages,
         must_be_json: false,
         events,
         length: None,
         until: None,
         count: None,
+        time: None,
         call: None,
-    };
-    settings(messages(text, |_| BodyCheck::Stream(Arc::new(plan))), 10)
+    }
+}
+
+fn listening(events: Option<u64>, text: &str) -> Settings {
+    settings(messages(text, |_| BodyCheck::Stream(Arc::new(pushed(events)))), 10)
 }
 
 #[test]
@@ -358,6 +363,42 @@ fn pushed_messages_are_events() {
             let counted = outcome.total.counts.streams.events;
             assert_eq!(counted, 10 * events.unwrap_or(11).min(11), "{events:?}, pieces of {piece}");
         }
+    }
+}
+
+/// The wall clock at the zero of the simulation's clock, in seconds since 1970: 2026-11-21T01:06:39Z.
+const ZERO_S: i128 = 1_795_223_199;
+
+/// A server that sends six messages when the connection is open: three with the time of that zero, one with none, one
+/// with a text that is no time, and one with the time an hour later.
+fn push_times(key: &str) -> Vec<Act> {
+    let messages = [
+        format!("{{\"at\":{ZERO_S}}}"),
+        format!("{{\"at\":{ZERO_S}000000000}}"),
+        "{\"at\":\"2026-11-21T01:06:39Z\"}".to_owned(),
+        "{\"sent\":1}".to_owned(),
+        "{\"at\":\"now\"}".to_owned(),
+        format!("{{\"at\":{}}}", ZERO_S + 3_600),
+    ];
+    let frames = messages.map(|message| frame(0x81, message.as_bytes()));
+    vec![send([switched(key), frames.concat()].concat()), send(frame(0x88, b""))]
+}
+
+#[test]
+fn pushed_messages_have_delays() {
+    for piece in [1, 3, usize::MAX] {
+        let time = Some(MessageTime::at("/at", ZERO_S * 1_000_000_000));
+        let plan = StreamPlan { time, ..pushed(None) };
+        let settings = settings(messages("", |_| BodyCheck::Stream(Arc::new(plan))), 1);
+        let outcome = run(&settings, Server { upgrade: push_times, piece, ..echo() }).unwrap();
+        let streams = &outcome.total.counts.streams;
+        assert_eq!((streams.events, streams.without_time, streams.ahead_of_clock), (6, 2, 1), "{piece}");
+        let delays = outcome.total.times(Measure::MessageDelay);
+        assert_eq!((delays.count(), delays.min()), (3, delays.max()), "they arrive together");
+        // A millisecond for the connection, and one for the answer to the handshake.
+        let arrival = Nanos(delays.min().unwrap());
+        assert!(arrival >= MS + MS, "{arrival:?}");
+        assert_eq!(arrival + streams.ahead_most, Nanos::from_secs(3_600));
     }
 }
 

@@ -207,6 +207,7 @@ mod tests {
             length: Some(Nanos::from_secs(60)),
             until: None,
             count: None,
+            time: None,
             call: None,
         };
         let check = ResponseCheck { status: None, body: BodyCheck::Stream(Arc::new(plan)) };

@@ -12,7 +12,7 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long, value_name = "N")]
     pub requests_per_connection: Option<NonZeroU32>,
 
-    /// Send `Connection: close` and open a connection for every request
+    /// Send `Connection: close`; open a connection for every request
     #[arg(hide_short_help = true, long, conflicts_with = "requests_per_connection")]
     pub no_keepalive: bool,
 

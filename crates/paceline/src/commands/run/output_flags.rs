@@ -42,7 +42,7 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, value_enum, default_value_t = HistogramsFlag::All, help_heading = "Output")]
     pub histograms: HistogramsFlag,
 
-    /// Write a line of JSON to this open file descriptor as each phase begins
+    /// Write a line of JSON to this file descriptor as each phase begins
     #[arg(hide_short_help = true, long, value_name = "FD", help_heading = "Output")]
     pub events: Option<i32>,
 

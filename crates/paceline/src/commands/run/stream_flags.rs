@@ -28,11 +28,20 @@ pub struct StreamFlags {
     #[arg(hide_short_help = true, long, value_name = "TEXT", requires = "stream", help_heading = "Streams")]
     pub stream_until: Option<String>,
 
-    /// Add up a number of each event's JSON, such as /usage/completion_tokens
+    /// Add up a number in each event's JSON: /usage/completion_tokens
     ///
     /// The pointer is a JSON Pointer (RFC 6901). Events that are not JSON, or have no number there, count 0.
     #[arg(hide_short_help = true, long, value_name = "POINTER", value_parser = pointer, requires = "stream", help_heading = "Streams")]
     pub count_json: Option<String>,
+
+    /// Measure delays from the time in each event's JSON: /sent
+    ///
+    /// The delay of an event is its arrival minus the time at this JSON Pointer: a number since 1970 in seconds,
+    /// milliseconds, microseconds or nanoseconds (told apart by its size), or text as in RFC 3339. The clocks of sender
+    /// and Paceline must agree: one machine, or synchronised clocks. Negative delays, and events without a time, are
+    /// counted apart.
+    #[arg(hide_short_help = true, long, value_name = "POINTER", value_parser = pointer, requires = "stream", help_heading = "Streams")]
+    pub message_time: Option<String>,
 }
 
 impl StreamFlags {
@@ -45,6 +54,7 @@ impl StreamFlags {
                 length: self.stream_for.map(Nanos::from),
                 until: self.stream_until.clone(),
                 count_json: self.count_json.clone(),
+                message_time: self.message_time.clone(),
                 ..StreamSpec::new(format)
             };
             job.requests.iter_mut().for_each(|request| request.stream = Some(spec.clone()));

@@ -1,29 +1,56 @@
-//! Reads one number of a JSON document, at a pointer (RFC 6901), without building the document.
+//! Reads one number or text of a JSON document, at a pointer (RFC 6901), without building the document.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The place of a number in a document.
+/// What is read from a number or a text. Other values (objects, arrays, `true`, `null`) are never read.
+pub trait JsonScalar: Sized {
+    /// From a number without a fraction or an exponent; none if it is not wanted.
+    fn from_integer(number: i128) -> Option<Self>;
+
+    /// From any other number; none if it is not wanted.
+    fn from_float(number: f64) -> Option<Self>;
+
+    /// From a text; none if it is not wanted.
+    fn from_text(text: &str) -> Option<Self>;
+}
+
+impl JsonScalar for f64 {
+    fn from_integer(number: i128) -> Option<Self> {
+        Some(number as f64)
+    }
+
+    fn from_float(number: f64) -> Option<Self> {
+        Some(number)
+    }
+
+    fn from_text(_: &str) -> Option<Self> {
+        None
+    }
+}
+
+/// The place of a value in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JsonNumber {
+pub struct JsonPlace {
     /// The names and indices on the way to it, unescaped.
     path: Arc<[String]>,
 }
 
-impl JsonNumber {
-    /// The number at a pointer, which is empty or begins with a slash.
+impl JsonPlace {
+    /// The value at a pointer, which is empty or begins with a slash.
     pub fn at(pointer: &str) -> Self {
         let parts = pointer.split('/').skip(1);
         Self { path: parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect() }
     }
 
-    /// The number; none if the text is not JSON, or has no number there.
-    pub fn read(&self, text: &[u8]) -> Option<f64> {
+    /// The value; none if the text is not JSON, or has no such value there.
+    pub fn read<T: JsonScalar>(&self, text: &[u8]) -> Option<T> {
         let mut document = serde_json::Deserializer::from_slice(text);
-        let number = Place { path: &self.path }.deserialize(&mut document).ok()?;
+        let value = Place::<T>::new(&self.path).deserialize(&mut document).ok()?;
         document.end().ok()?;
-        number
+        value
     }
 }
 
@@ -33,45 +60,51 @@ pub fn is_json(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
-/// A value of which the number at a path is read.
-#[derive(Clone, Copy)]
-struct Place<'p> {
+/// A value of which a scalar at a path is read.
+struct Place<'p, T> {
     path: &'p [String],
+    scalar: PhantomData<T>,
 }
 
-impl<'de> DeserializeSeed<'de> for Place<'_> {
-    type Value = Option<f64>;
+impl<'p, T> Place<'p, T> {
+    fn new(path: &'p [String]) -> Self {
+        Self { path, scalar: PhantomData }
+    }
+}
+
+impl<'de, T: JsonScalar> DeserializeSeed<'de> for Place<'_, T> {
+    type Value = Option<T>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Place<'_> {
-    type Value = Option<f64>;
+impl<'de, T: JsonScalar> Visitor<'de> for Place<'_, T> {
+    type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        self.visit_f64(number as f64)
+        Ok(if self.path.is_empty() { T::from_integer(number.into()) } else { None })
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-        self.visit_f64(number as f64)
+        Ok(if self.path.is_empty() { T::from_integer(number.into()) } else { None })
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Some(number).filter(|_| self.path.is_empty()))
+        Ok(if self.path.is_empty() { T::from_float(number) } else { None })
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
         Ok(None)
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(if self.path.is_empty() { T::from_text(text) } else { None })
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
@@ -82,7 +115,7 @@ impl<'de> Visitor<'de> for Place<'_> {
         let mut found = None;
         while let Some(is_next) = map.next_key_seed(Name(self.path.first()))? {
             match self.path {
-                [_, rest @ ..] if is_next => found = map.next_value_seed(Place { path: rest })?,
+                [_, rest @ ..] if is_next => found = map.next_value_seed(Place::<T>::new(rest))?,
                 _ => _ = map.next_value::<IgnoredAny>()?,
             }
         }
@@ -95,8 +128,8 @@ impl<'de> Visitor<'de> for Place<'_> {
             if left == Some(0)
                 && let [_, rest @ ..] = self.path
             {
-                match elements.next_element_seed(Place { path: rest })? {
-                    Some(number) => found = number,
+                match elements.next_element_seed(Place::<T>::new(rest))? {
+                    Some(value) => found = value,
                     None => return Ok(found),
                 }
             } else if elements.next_element::<IgnoredAny>()?.is_none() {
@@ -176,7 +209,11 @@ mod tests {
             for pointer in pointers {
                 let expected = document.pointer(pointer).and_then(serde_json::Value::as_f64);
                 found += usize::from(expected.is_some());
-                assert_eq!(JsonNumber::at(pointer).read(text.as_bytes()), expected, "{pointer} in {text}");
+                assert_eq!(
+                    JsonPlace::at(pointer).read::<f64>(text.as_bytes()),
+                    expected,
+                    "{pointer} in {text}"
+                );
             }
         }
         assert!(found >= 12, "{found}");
@@ -185,10 +222,10 @@ mod tests {
     #[test]
     fn text_that_is_not_json_has_no_number() {
         for text in ["", "[DONE]", "{\"a\": 1", "{\"a\": 1} x", "\u{e9}"] {
-            assert_eq!(JsonNumber::at("/a").read(text.as_bytes()), None, "{text}");
+            assert_eq!(JsonPlace::at("/a").read::<f64>(text.as_bytes()), None, "{text}");
             assert!(!is_json(text.as_bytes()), "{text}");
         }
-        assert_eq!(JsonNumber::at("/a").read(b"{\"a\": 1}\xff"), None);
+        assert_eq!(JsonPlace::at("/a").read::<f64>(b"{\"a\": 1}\xff"), None);
         assert!(is_json(b" {\"a\": [1e3]}\r") && !is_json(b"\"\xff\""));
     }
 }
