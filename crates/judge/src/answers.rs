@@ -363,6 +363,26 @@ fn varying(block: &Block, expected: &Expectations) -> Option<Lengths> {
     block.body_bytes.filter(|lengths| !is_checked && lengths.min != lengths.max)
 }
 
+/// Events with times after their arrival.
+pub(crate) fn clocks_differ(run: &Run) -> Option<TypedVerdict> {
+    let counted = run.total.stream_events.filter(|counted| counted.events_ahead_of_clock > 0)?;
+    let events = counted.events_ahead_of_clock;
+    let with_delay = run.total.message_delay_ns.as_ref().map_or(0, |times| times.count);
+    Some(TypedVerdict::ClocksDiffer {
+        events,
+        share: events as f64 / (events as f64 + with_delay as f64),
+        ahead_s: counted.ahead_of_clock_ns_max as f64 / 1e9,
+    })
+}
+
+/// Events that should carry a time, if none does.
+pub(crate) fn no_message_times(run: &Run) -> Option<TypedVerdict> {
+    let counted = run.total.stream_events?;
+    let events = counted.events_without_time;
+    let has_times = counted.events_ahead_of_clock > 0 || run.total.message_delay_ns.is_some();
+    (events > 0 && !has_times).then_some(TypedVerdict::NoMessageTimes { events })
+}
+
 /// A window that is too short for the judges of shares, if it measured anything.
 pub(crate) fn too_short(run: &Run) -> Option<TypedVerdict> {
     let requests = run.total.counts.scheduled;

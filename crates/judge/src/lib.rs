@@ -47,7 +47,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 46] = [
+const JUDGES: [(Judge, bool); 48] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::no_valid_response, false),
@@ -91,6 +91,8 @@ const JUDGES: [(Judge, bool); 46] = [
     (memory::growing, false),
     (network::major_faults, false),
     (generator::steal, true),
+    (answers::clocks_differ, false),
+    (answers::no_message_times, false),
     (answers::body_length_varies, false),
     (answers::too_short, false),
     (answers::few_samples, false),

@@ -478,6 +478,25 @@ verdict_table! {
     { body_bytes_min: u64 = "shortest body", body_bytes_max: u64 = "longest body" }
     => "Responses had different lengths. If they should be equal, check them with --expect-body, --expect-json or --expect-sha256.";
 
+    /// Events carry times that are after their arrival. The clock of their sender is ahead of that of the machine with
+    /// Paceline, one of the two was set during the run, or the times are rounded up. These events have no delay, and a
+    /// gate counts each as a miss. If the clocks differ, the delays of all other events are too short by the
+    /// difference.
+    ClocksDiffer "clocks_differ" Run [Environment] [Caution] "Events arrived before the times that they carry."
+    {
+        events: u64 = "events whose time is after their arrival",
+        share: f64 = "their share of the events with a time, 0 to 1",
+        ahead_s: f64 = "longest time by which one is ahead, in seconds",
+    }
+    => "Events arrived up to {ahead_s:.6} s before the times that they carry, so the delays of the others are not reliable either. Synchronise the clocks of both machines, or send from this machine.";
+
+    /// No event of a stream has a time at the JSON pointer of `--message-time`, so there are no delays. A time is a
+    /// number since 1970 in seconds, milliseconds, microseconds or nanoseconds, or a text as in RFC 3339 with its
+    /// offset from UTC.
+    NoMessageTimes "no_message_times" Run [User] [Caution] "No event carried a time."
+    { events: u64 = "events without a time" }
+    => "No event has a time where --message-time points, so no delay was measured. Compare the pointer with an event, which --debug shows.";
+
     /// The window was shorter than 100 ms, as with a small `-n`. Shares of it mean nothing: the kernel counts CPU time in
     /// steps of 10 ms, and a single time slice of another process takes some milliseconds. Verdicts on CPU use, pauses of
     /// Paceline, waiting for a CPU, idle connections and changes are not given, nor is `few_samples`.

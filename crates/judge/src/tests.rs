@@ -5,9 +5,9 @@
 
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
-    ArrivalCheck, Blame, Block, CarriedOver, Censored, Connections, CoreTime, Counts, Expectations, Lengths,
-    LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served, SessionPart, SessionStep, Severity, Shape,
-    Think, Throttling, Times, fixture,
+    ArrivalCheck, Blame, Block, CarriedOver, Censored, Connections, CoreTime, Counts, EventCounts,
+    Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served, SessionPart,
+    SessionStep, Severity, Shape, Think, Throttling, Times, fixture,
 };
 use paceline_stats::Histogram;
 
@@ -162,6 +162,25 @@ fn dropped_handshakes_are_named_if_connecting_had_to_try_again() {
 #[test]
 fn dropped_cookies_are_noted() {
     assert_eq!(verdicts(closed(), |run| run.connections.cookies_dropped = 1), note("cookies_dropped"));
+}
+
+#[test]
+fn events_whose_times_give_no_delay_are_named() {
+    let counted = |events_ahead_of_clock, events_without_time| {
+        move |run: &mut Run| {
+            let counts = EventCounts { events: 100, events_ahead_of_clock, ..EventCounts::default() };
+            run.total.stream_events = Some(EventCounts { events_without_time, ..counts });
+        }
+    };
+    assert_eq!(verdicts(closed(), counted(0, 0)), []);
+    assert_eq!(verdicts(closed(), counted(1, 99)), caution("clocks_differ"));
+    assert_eq!(verdicts(closed(), counted(0, 100)), caution("no_message_times"));
+    // An event without a time, such as the last of a stream, is usual.
+    let some = |run: &mut Run| {
+        counted(0, 50)(run);
+        run.total.message_delay_ns = run.total.service_time_ns.clone();
+    };
+    assert_eq!(verdicts(closed(), some), []);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::*;
 use crate::TypedVerdict;
 use paceline_record::fixture::run;
 use paceline_record::{
-    Blame, Block, Censored, Counts, Interval, LoopKind, Phase, RequestPart, Run, SessionPart, Severity,
-    Verdict,
+    Blame, Block, Censored, Counts, EventCounts, Interval, LoopKind, Phase, RequestPart, Run, SessionPart,
+    Severity, Verdict,
 };
 use serde_json::json;
 
@@ -95,6 +95,18 @@ fn a_figure_with_delays_of_the_generator_says_so() {
     assert_eq!(reasons(of_service, &lagged), [GateReason::BeyondLimit], "it begins with the send");
     let of_lag = time(GateTime::Of(TimeKind::GeneratorLag), Statistic::Max, 0);
     assert_eq!(reasons(of_lag, &late), [GateReason::BeyondLimit], "the delays are what it limits");
+}
+
+#[test]
+fn an_event_that_arrives_before_its_time_is_a_miss() {
+    let mut run = run(0);
+    run.total.message_delay_ns = run.total.response_time_ns.clone();
+    let delays = run.total.message_delay_ns.as_ref().unwrap().count;
+    let of_delays = time(GateTime::Of(TimeKind::MessageDelay), Statistic::Percentile(50.0), 1_000_000);
+    assert_eq!(reasons(of_delays.clone(), &run), []);
+    let ahead = EventCounts { events_ahead_of_clock: 2 * delays, ..EventCounts::default() };
+    run.total.stream_events = Some(ahead);
+    assert_eq!(reasons(of_delays, &run), [GateReason::Failures], "most of them");
 }
 
 #[test]

@@ -8,10 +8,10 @@ use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
     CoreDistance, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse,
-    DatabaseWork, Environment, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts, KernelCounts,
-    Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine,
-    Run, ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation,
-    Verdict,
+    DatabaseWork, Environment, EventCounts, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts,
+    KernelCounts, Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange,
+    RoleMachine, Run, ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial,
+    Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -277,6 +277,14 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             let mut histogram = Histogram::new();
             histogram.record(3_010_000_000);
             run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
+        }),
+        VerdictName::ClocksDiffer => closed(|run| {
+            let counted = EventCounts { events_ahead_of_clock: 3, ..EventCounts::default() };
+            run.total.stream_events = Some(counted);
+        }),
+        VerdictName::NoMessageTimes => closed(|run| {
+            let counted = EventCounts { events_without_time: 3, ..EventCounts::default() };
+            run.total.stream_events = Some(counted);
         }),
         VerdictName::CookiesDropped => closed(|run| run.connections.cookies_dropped = 7),
         VerdictName::GeneratorThrottled => closed(|run| run.generator.throttling = Some(throttled(90))),

@@ -21,7 +21,7 @@ pub struct GateFlags {
     /// May be repeated. A time is one of response, service, connect, handshake, first_byte and lag (generator lag), with a percentile
     /// (p50 to p99.999), max or mean: 'response.p99<10ms'. With --mix also session (whole sessions, pauses included) and
     /// step(NAME) (one request, by its name): 'session.p99<2s', 'step(login).p99<200ms', 'sessions>=50'. With --stream also
-    /// first_body, first_event, gap (between events), longest_gap (of each stream) and stream (its duration):
+    /// first_body, first_event, gap (between events), longest_gap (of each stream), stream (its duration) and message_delay:
     /// 'first_event.p99<500ms', 'gap.p99<100ms', 'events>=100' (in each stream), 'events>=2k/s' (per second). A rate is a share of the offered rate or a number per second:
     /// 'achieved>=99%', 'achieved>=20k'. A gate also fails if the run does not show that the limit was met: the
     /// requested load was not reached, the run is invalid or was interrupted, the value is only a lower bound (it falls
@@ -79,6 +79,15 @@ pub fn check_requests(gates: &[Gate], job: &Job) -> anyhow::Result<()> {
             GateRequirement::Time { of, .. } => of.needs_streams(),
             _ => false,
         };
+        let of_delays = GateTime::Of(TimeKind::MessageDelay);
+        let is_of_delays = matches!(&gate.demand, GateRequirement::Time { of, .. } if *of == of_delays);
+        let mut streams = job.requests.iter().filter_map(|request| request.stream.as_ref());
+        if is_of_delays && streams.all(|stream| stream.message_time.is_none()) {
+            let why = format!("--slo {expression:?}: it is not known where events have their times");
+            return Err(Complaint::usage(why)
+                .hint("say where: --stream messages --message-time /sent")
+                .into());
+        }
         if of_streams && job.requests.iter().all(|request| request.stream.is_none()) {
             let why = format!("--slo {expression:?}: the responses are not read as streams");
             return Err(Complaint::usage(why)
@@ -114,8 +123,9 @@ pub fn notices(gates: &[Gate], job: &Job) -> Vec<String> {
         // Connections are counted apart from requests.
         let is_per_request = !matches!(
             of,
-            GateTime::Of(TimeKind::Connect | TimeKind::Handshake | TimeKind::EventGap)
-                | GateTime::Session
+            GateTime::Of(
+                TimeKind::Connect | TimeKind::Handshake | TimeKind::EventGap | TimeKind::MessageDelay
+            ) | GateTime::Session
                 | GateTime::Step(_)
         );
         let flag = match per_s.filter(|_| matches!(job.window, Bound::Duration(_))) {

@@ -3,6 +3,7 @@
 
 use super::server::{Heard, Server};
 use super::{complaint, count, paceline, run};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Ten events in a row, whose numbers add up to 45, and an end.
 fn events(_: &Heard) -> (u16, Vec<u8>) {
@@ -36,6 +37,40 @@ fn a_record_has_the_events_of_its_streams() {
     let cut = run(&server, "/", 20, &["--stream", "sse", "--stream-events", "2"]);
     assert_eq!((count(&cut["total"], "ok"), &cut["total"]["stream_events"]["events"]), (20, &40.into()));
     assert_eq!(cut["connections"]["closed_as_asked"], 20);
+}
+
+/// Three events: with the time at which they are made, with that of an hour later, and without one.
+fn times(_: &Heard) -> (u16, Vec<u8>) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let later = now + Duration::from_secs(3_600);
+    let events = [
+        format!("data: {{\"sent\": {}}}\n\n", now.as_nanos()),
+        format!("data: {{\"sent\": {}}}\n\n", later.as_millis()),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    (200, events.concat().into_bytes())
+}
+
+#[test]
+fn a_record_has_the_delays_of_events_that_carry_times() {
+    let server = Server::start(times);
+    let record = run(&server, "/", 20, &["--stream", "sse", "--message-time", "/sent", "-c", "2"]);
+    let (total, streams) = (&record["total"], &record["total"]["stream_events"]);
+    assert_eq!((count(total, "ok"), &total["message_delay_ns"]["count"]), (20, &20.into()));
+    assert_eq!((&streams["events"], &streams["events_without_time"]), (&60.into(), &20.into()));
+    assert_eq!(streams["events_ahead_of_clock"], 20);
+    let ahead_ns = streams["ahead_of_clock_ns_max"].as_u64().unwrap();
+    assert!(ahead_ns > 0 && ahead_ns <= 3_600_000_000_000, "{ahead_ns}");
+    let named =
+        |name: &str| record["verdicts"].as_array().unwrap().iter().any(|verdict| verdict["name"] == name);
+    assert!(named("clocks_differ") && !named("no_message_times"), "{}", record["verdicts"]);
+    assert_eq!(record["job"]["request"][0]["stream"]["message_time"], "/sent");
+    // The pointer is wrong.
+    let record = run(&server, "/", 20, &["--stream", "sse", "--message-time", "/at", "-c", "2"]);
+    assert!(record["total"]["message_delay_ns"].is_null());
+    assert_eq!(record["total"]["stream_events"]["events_without_time"], 60);
+    let verdicts = record["verdicts"].as_array().unwrap();
+    assert!(verdicts.iter().any(|verdict| verdict["name"] == "no_message_times"), "{verdicts:?}");
 }
 
 /// The reasons of each gate. On a busy machine a run may also be invalid.
@@ -94,10 +129,13 @@ expect_body = "yours"
     assert_eq!((count(&record["total"], "ok"), &record["sessions"][0]["completed"]), (40, &20.into()));
     assert_eq!(record["by_request"][0]["stream_events"]["events"], 40);
     assert!(record["by_request"][1]["stream_events"].is_null());
-    std::fs::write(file.path(), mix.replace("until = \"done\"", "count_json = \"n\"")).unwrap();
-    let output = paceline(&["http://127.0.0.1:9/", "--mix", file.path().to_str().unwrap()]);
-    let reported = String::from_utf8_lossy(&output.stderr);
-    assert!(reported.contains("stream.count_json: JSON pointer \"n\" does not begin with"), "{reported}");
+    for key in ["count_json", "message_time"] {
+        std::fs::write(file.path(), mix.replace("until = \"done\"", &format!("{key} = \"n\""))).unwrap();
+        let output = paceline(&["http://127.0.0.1:9/", "--mix", file.path().to_str().unwrap()]);
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let expected = format!("stream.{key}: JSON pointer \"n\" does not begin with");
+        assert!(reported.contains(&expected), "{reported}");
+    }
 }
 
 #[test]
@@ -108,6 +146,9 @@ fn flags_of_streams_that_contradict_each_other() {
         (&["--stream", "sse", "--stream-events", "0"], "a stream must have at least 1 event"),
         (&["--stream", "sse", "--pipeline", "2"], "use --http 2"),
         (&["--stream", "sse", "--count-json", "n"], "write \"/n\""),
+        (&["--message-time", "/t"], "--stream <FORMAT>"),
+        (&["--stream", "sse", "--message-time", "t"], "write \"/t\""),
+        (&["--stream", "sse", "--slo", "message_delay.p99<1s"], "where events have their times"),
         (&["--slo", "gap.p99<1s"], "the responses are not read as streams"),
     ] {
         let reported = complaint(flags);
