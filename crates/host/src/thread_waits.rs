@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt as _;
 
 /// Threads that are looked at, at most: more cost too much and say no more.
 const MAX_THREADS: usize = 256;
-/// Looks from one reading of the processes' sockets to the next: large tables take milliseconds.
+/// Looks from one reading of the processes' connections to the next: large tables of TCP take milliseconds.
 const LOOKS_PER_TABLE: u32 = 10;
 /// The port of name servers.
 const NAME_SERVER: u16 = 53;
@@ -80,25 +80,29 @@ impl WaitSampler {
     /// Looks at every thread once.
     pub fn look(&mut self) {
         if self.looks.is_multiple_of(LOOKS_PER_TABLE) {
-            self.read_sockets();
+            self.sockets.clear();
+            self.add_sockets("tcp");
             // Connections for one request may be gone at the end.
             self.end();
         }
+        // A name lookup opens a socket for milliseconds: it may be closed when all threads have been looked at.
+        self.add_sockets("udp");
         self.looks += 1;
         let threads: Vec<(Pid, Pid)> = self
             .pids
             .iter()
             .flat_map(|pid| process::threads(*pid).into_iter().map(move |id| (*pid, id)))
             .collect();
-        let mut at_descriptors = Vec::new();
+        let mut links: Vec<String> = Vec::new();
         for (pid, thread) in threads.into_iter().take(MAX_THREADS) {
             let Some(text) = process::file(pid, &format!("task/{thread}/syscall")) else { continue };
             match SystemCall::parse(&text).map(|call| call.wait()) {
                 Some(Wait::Lock) => self.count(WaitKind::Lock, String::new()),
                 Some(Wait::Time) => self.count(WaitKind::Timer, String::new()),
-                Some(Wait::Descriptor(descriptor)) => at_descriptors.push((pid, descriptor)),
+                Some(Wait::Descriptor(descriptor)) => links.extend(descriptor_link(pid, descriptor)),
                 Some(Wait::Poll { list, length }) => {
-                    at_descriptors.extend(polled(pid, list, length).map(|descriptor| (pid, descriptor)));
+                    let polled = polled(pid, list, length);
+                    links.extend(polled.and_then(|descriptor| descriptor_link(pid, descriptor)));
                 }
                 Some(Wait::Events { milliseconds }) => self.loops.add(milliseconds),
                 Some(Wait::EventsUntil { length }) => {
@@ -107,7 +111,7 @@ impl WaitSampler {
                 Some(Wait::Request) | None => {}
             }
         }
-        self.count_descriptors(&at_descriptors);
+        self.count_descriptors(links);
     }
 
     /// Reads what was sent until now. To be called at the end of the load, while its connections are open.
@@ -159,21 +163,22 @@ impl WaitSampler {
         *self.threads.entry((kind, on)).or_default() += 1;
     }
 
-    /// Counts threads that wait at descriptors, except for those that wait for a client or a part of the program.
-    fn count_descriptors(&mut self, waiting: &[(Pid, i32)]) {
+    /// Counts threads that wait at what these descriptors lead to, except for those that wait for a client or a part of
+    /// the program.
+    fn count_descriptors(&mut self, links: Vec<String>) {
         let mut sockets = Vec::new();
-        for (pid, descriptor) in waiting {
-            let Ok(link) = fs::read_link(format!("/proc/{pid}/fd/{descriptor}")) else { continue };
-            let Some(link) = link.to_str() else { continue };
+        for link in links {
             if let Some(inode) = link.strip_prefix("socket:[") {
                 sockets.extend(inode.strip_suffix(']').and_then(|inode| inode.parse::<u64>().ok()));
             } else if link.starts_with('/') && !link.starts_with("/dev/") {
-                self.count(WaitKind::File, link.to_owned());
+                self.count(WaitKind::File, link);
             }
         }
-        // Sockets that were opened since, such as those of name lookups.
-        if sockets.iter().any(|inode| !self.sockets.contains_key(inode)) {
-            self.read_sockets();
+        // Sockets that were opened since. Those of UDP are read first: name lookups may end while TCP's are read.
+        for protocol in ["udp", "tcp"] {
+            if sockets.iter().any(|inode| !self.sockets.contains_key(inode)) {
+                self.add_sockets(protocol);
+            }
         }
         let known = sockets.iter().filter_map(|inode| self.sockets.get(inode));
         let services: Vec<Ends> = known.filter(|ends| self.is_to_service(ends)).copied().collect();
@@ -188,11 +193,11 @@ impl WaitSampler {
         !self.ports.contains(local) && remote.port() != 0
     }
 
-    /// Reads the sockets in the network namespace of the processes.
-    fn read_sockets(&mut self) {
+    /// Adds the sockets of a protocol (`tcp`, `udp`) in the network namespace of the processes.
+    fn add_sockets(&mut self, protocol: &str) {
         let Some(first) = self.pids.first().copied() else { return };
-        let sockets = proc_sockets::sockets(&first.to_string(), &["tcp", "udp"]).into_iter();
-        self.sockets = sockets.map(|socket| (socket.inode, (socket.local.port(), socket.remote))).collect();
+        let sockets = proc_sockets::sockets(&first.to_string(), &[protocol]).into_iter();
+        self.sockets.extend(sockets.map(|socket| (socket.inode, (socket.local.port(), socket.remote))));
     }
 
     /// The connections of the processes to services, with what was sent on each.
@@ -332,6 +337,11 @@ fn i64_at(bytes: &[u8; 16], at: usize) -> i64 {
     i64::from_ne_bytes(number)
 }
 
+/// What a descriptor of a process leads to: the path of a file, or a socket as `socket:[INODE]`.
+fn descriptor_link(pid: Pid, descriptor: i32) -> Option<String> {
+    fs::read_link(format!("/proc/{pid}/fd/{descriptor}")).ok()?.into_os_string().into_string().ok()
+}
+
 /// The descriptor that a thread polls, if it is the only one (or one of two: resolvers ask for both kinds of addresses).
 fn polled(pid: Pid, list: u64, length: u64) -> Option<i32> {
     if length > 2 {
@@ -353,6 +363,7 @@ mod tests {
     use super::*;
     use std::io::{Read as _, Write as _};
     use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::AsRawFd as _;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
@@ -381,6 +392,14 @@ mod tests {
         let read = |wait: &[i64; 2]| timer_milliseconds(process::own(), wait.as_ptr() as u64);
         assert_eq!(waits.each_ref().map(read), [Some(2), Some(2_000), None, None]);
         assert_eq!(timer_milliseconds(process::own(), 0), None);
+    }
+
+    #[test]
+    fn the_polled_descriptor_is_read_from_memory() {
+        // A `struct pollfd`: the descriptor, and the events of two shorts.
+        let list = [7i32, 1];
+        let polled = |length| polled(process::own(), list.as_ptr() as u64, length);
+        assert_eq!((polled(1), polled(2), polled(3)), (Some(7), Some(7), None));
     }
 
     #[test]
@@ -455,5 +474,28 @@ mod tests {
             scope.spawn(|| socket.recv(&mut [0; 4]));
             look_until(&mut sampler, |(kind, on)| *kind == WaitKind::NameLookup && on == "127.0.0.53:53");
         });
+    }
+
+    #[test]
+    fn a_name_lookup_that_ends_during_a_look_is_counted() {
+        let mut sampler = WaitSampler::begin(vec![process::own()]);
+        let connected = |name_server: &str| {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.connect(name_server).unwrap();
+            socket
+        };
+        let link = |socket: &UdpSocket| descriptor_link(process::own(), socket.as_raw_fd()).unwrap();
+        let ending = connected("127.0.0.54:53");
+        sampler.look();
+        let links = vec![link(&ending)];
+        drop(ending);
+        sampler.count_descriptors(links);
+        // One that begins during a look is found by reading the sockets again.
+        let beginning = connected("127.0.0.55:53");
+        sampler.count_descriptors(vec![link(&beginning)]);
+        for name_server in ["127.0.0.54:53", "127.0.0.55:53"] {
+            let seen = sampler.threads.get(&(WaitKind::NameLookup, name_server.to_owned()));
+            assert_eq!(seen, Some(&1), "{name_server}");
+        }
     }
 }
