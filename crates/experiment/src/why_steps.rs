@@ -19,6 +19,8 @@ const STEPS: usize = 4;
 const MIN_WAIT_NS: f64 = 500_000.0;
 /// Factor between the waits at two rates that differ.
 const DIFFERS: f64 = 2.0;
+/// Below this number of requests that get through at a time, they get through one after the other.
+const ONE_AT_A_TIME: f64 = 2.0;
 
 /// Verdicts that do not say why: too few requests, a rate that is not steady, a generator without a core, and the limit
 /// itself.
@@ -64,7 +66,10 @@ pub(crate) fn next_steps(
     steps.extend(from_busiest_thread(url, closed));
     steps.extend(from_collector(closed));
     let waits = from_threads(closed, half);
-    let waiting = if waits.is_empty() { from_waiting(url, closed, half) } else { None };
+    let waiting = match waits.is_empty() {
+        true => from_waiting(url, closed, half).or_else(|| from_lock(url, limit.kind, closed, half)),
+        false => None,
+    };
     steps.extend(waits);
     let kinds: Vec<NextStep> = closed.profile.iter().flat_map(from_profile).collect();
     let limit_step = from_limit(url, limit, closed);
@@ -180,34 +185,74 @@ fn from_waiting(url: &str, closed: &Run, half: Option<&Run>) -> Option<NextStep>
     if light.waiting_ns < MIN_WAIT_NS || !light.is_mostly_waiting() {
         return None;
     }
-    let because = format!(
-        "each request waits {} at half of the rate and {} at the limit, while the server uses {} of CPU for it",
-        time_text(light.waiting_ns),
-        time_text(full.waiting_ns),
-        time_text(light.cpu_ns.unwrap_or_default())
-    );
+    let because = waiting_words(full, light);
     Some(match full.waiting_ns > DIFFERS * light.waiting_ns {
         true => from_growing_wait(url, closed, light.waiting_ns, because),
         false => from_fixed_wait(closed, half, light.waiting_ns, because),
     })
 }
 
+/// `each request waits 1 ms at half of the rate and 20 ms at the limit, while the server uses 100 µs of CPU for it`.
+fn waiting_words(full: RequestTime, light: RequestTime) -> String {
+    format!(
+        "each request waits {} at half of the rate and {} at the limit, while the server uses {} of CPU for it",
+        time_text(light.waiting_ns),
+        time_text(full.waiting_ns),
+        time_text(light.cpu_ns.unwrap_or_default())
+    )
+}
+
+/// A lock whose wait is short at half of the rate and most of the time of a request at the limit: requests get through one
+/// after the other though there are idle cores, and the profile has code that waited for a lock.
+fn from_lock(url: &str, limit: LimitKind, closed: &Run, half: Option<&Run>) -> Option<NextStep> {
+    let [full, light] = [closed, half?].map(RequestTime::of_run);
+    let is_queue = full.waiting_ns >= MIN_WAIT_NS
+        && full.is_mostly_waiting()
+        && full.waiting_ns > DIFFERS * light.waiting_ns
+        && at_a_time(closed, light.waiting_ns) < ONE_AT_A_TIME;
+    let is_idle = matches!(limit, LimitKind::Waiting | LimitKind::Neighbours) && has_idle_cores(closed);
+    (is_queue && is_idle).then(|| lock_step(url, closed, &waiting_words(full, light))).flatten()
+}
+
+/// Whether the server could have done more at the same time: on average, fewer of its threads ran or waited for a core than
+/// it has cores, and none of them always did.
+fn has_idle_cores(closed: &Run) -> bool {
+    closed.server.as_ref().is_some_and(|server| {
+        let busiest = server.busiest_thread_utilization.unwrap_or(1.0);
+        let delayed = server.most_delayed_thread_share.unwrap_or_default();
+        let wanted_s = server.cpu_s + server.run_delay_s.unwrap_or_default();
+        let wanted = paceline_stats::ratio(wanted_s, closed.window_s);
+        busiest + delayed < MIN_FULL && wanted < MIN_FULL * f64::from(server.cores_allowed.max(1))
+    })
+}
+
+/// What to do about a lock for which code waited, if the profile shows one.
+fn lock_step(url: &str, closed: &Run, because: &str) -> Option<NextStep> {
+    let lock = contended_lock(closed.profile.as_ref()?)?;
+    let user = lock.user.map_or(String::new(), |user| format!(" of {user}"));
+    let share = percent_text(lock.share);
+    Some(NextStep {
+        cause: Cause::Lock,
+        what: DIVIDE_LOCK.to_owned(),
+        command: Some(format!("paceline run {url} -c 1")),
+        because: format!(
+            "{because}; its code waits for a lock{user}, which costs {share} of the CPU time (profile)"
+        ),
+    })
+}
+
+/// How many requests get through at a time at the limit: by Little's law, with the time that a request waits while it waits
+/// for few others.
+fn at_a_time(closed: &Run, waiting_ns: f64) -> f64 {
+    closed.rate_per_s.achieved * waiting_ns / 1e9
+}
+
 /// A wait that grows with the load: requests wait for something that few of them have at a time.
 fn from_growing_wait(url: &str, closed: &Run, waiting_ns: f64, because: String) -> NextStep {
-    if let Some(lock) = closed.profile.as_ref().and_then(contended_lock) {
-        let user = lock.user.map_or(String::new(), |user| format!(" of {user}"));
-        let share = percent_text(lock.share);
-        return NextStep {
-            cause: Cause::Lock,
-            what: DIVIDE_LOCK.to_owned(),
-            command: Some(format!("paceline run {url} -c 1")),
-            because: format!(
-                "{because}; its code waits for a lock{user}, which costs {share} of the CPU time (profile)"
-            ),
-        };
+    if let Some(step) = lock_step(url, closed, &because) {
+        return step;
     }
-    // By Little's law, with the time that a request takes while it waits for no other.
-    let at_a_time = (closed.rate_per_s.achieved * waiting_ns / 1e9).max(1.0);
+    let at_a_time = at_a_time(closed, waiting_ns).max(1.0);
     NextStep {
         cause: Cause::Pool,
         what: format!(
@@ -375,6 +420,26 @@ mod tests {
             lock.because.ends_with("a lock of main.handle, which costs 4 % of the CPU time (profile)"),
             "{lock:?}"
         );
+    }
+
+    #[test]
+    fn a_lock_at_which_requests_wait_at_the_limit_alone_is_named() {
+        let cause = |limit, server: ServerUse, light_ms: f64, functions: &[(u32, &str, u64)]| {
+            let mut full = run(LoopKind::Closed, 32.0, 0.4);
+            full.server = Some(ServerUse { cpu_ns_per_request: 0.4e6, ..server });
+            full.profile = Some(profile(functions));
+            let light = run(LoopKind::Open, light_ms, 0.4);
+            from_lock("http://h/", limit, &full, Some(&light)).map(|step| step.cause)
+        };
+        let (idle, lock) = (fixture::server_use(2, 4.0), [(0, "server", 90), (1, "lockSlow", 2)]);
+        assert_eq!(cause(LimitKind::Waiting, idle.clone(), 0.7, &lock), Some(Cause::Lock));
+        assert_eq!(cause(LimitKind::Waiting, idle.clone(), 0.7, &lock[..1]), None, "no code that waited");
+        assert_eq!(cause(LimitKind::Generator, idle.clone(), 0.7, &lock), None, "the generator is the queue");
+        assert_eq!(cause(LimitKind::Waiting, idle.clone(), 10.4, &lock), None, "1,000/s, 10 ms each: a pool");
+        let busy = ServerUse { busiest_thread_utilization: Some(0.95), ..idle.clone() };
+        assert_eq!(cause(LimitKind::Neighbours, busy, 0.7, &lock), None, "one thread is the queue");
+        let starved = ServerUse { run_delay_s: Some(15.0), ..idle };
+        assert_eq!(cause(LimitKind::Neighbours, starved, 0.7, &lock), None, "the cores are the queue");
     }
 
     #[test]
