@@ -7,7 +7,7 @@
 use super::columns::{ColumnRole, TableColumn, columns};
 use super::notes::{is_everywhere, servers_with, severity_and_blame};
 use super::sentences;
-use super::sheet::{Sheet, sheets};
+use super::sheet::{Sheet, routed_sheets, sheets};
 use crate::row::{Row, Standing};
 use crate::{Report, Table};
 use paceline_escape::{MarkdownText, Printable, markdown};
@@ -27,6 +27,7 @@ pub(super) fn render(report: &Report) -> Printable {
         if !machine.differs.is_empty() {
             text.push(&markdown!("\nDiffers from machine A: {}.\n", machine.differs.join("; ")));
         }
+        routed_sheets(report, &machine.label).iter().for_each(|sheet| sheet_section(&mut text, sheet));
         for table in report.tables.iter().filter(|table| table.machine == machine.label) {
             section(&mut text, table);
         }

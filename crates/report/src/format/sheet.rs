@@ -29,17 +29,33 @@ pub struct Sheet {
     pub lines: Vec<String>,
 }
 
-/// Every sheet of a report, in order; start-up only with `full`.
+/// The sheets of a machine that compare a load on one instance with the same load on all of them. That is what a plan
+/// with a balancer asks, so they come before the ranked tables.
+pub fn routed_sheets(report: &Report, machine: &str) -> Vec<Sheet> {
+    let routed = report.pairings.iter().filter(|p| p.machine == machine && is_routed(p));
+    routed.map(|p| pairing(p, &on_machine(report, machine))).collect()
+}
+
+/// The other sheets of a report, in order; start-up only with `full`.
 pub fn sheets(report: &Report, full: bool) -> Vec<Sheet> {
-    let several = report.machines.len() > 1;
-    let on = |machine: &str| if several { format!(", machine {machine}") } else { String::new() };
-    let pairings = report.pairings.iter().map(|p| pairing(p, &on(&p.machine)));
+    let on = |machine: &str| on_machine(report, machine);
+    let pairings = report.pairings.iter().filter(|p| !is_routed(p)).map(|p| pairing(p, &on(&p.machine)));
     let balanced = report.balanced.iter().map(|b| balanced(b, &on(&b.machine)));
     let scaling = report.scaling.iter().map(|s| scaling(s, &on(&s.machine)));
     let observed = (!report.observed.is_empty()).then(|| observed(&report.observed));
     let starts = report.starts.iter().filter(|_| full).map(|s| start(s, &on(&s.machine)));
     let warm_ups = report.warm_ups.iter().filter(|_| full).map(|w| warm_up(w, &on(&w.machine)));
     pairings.chain(balanced).chain(scaling).chain(starts).chain(warm_ups).chain(observed).collect()
+}
+
+/// Whether a load and its twin differ in the number of instances that answer it.
+fn is_routed(pairing: &Pairing) -> bool {
+    matches!(pairing.kind, VariantKind::Balanced | VariantKind::Spread)
+}
+
+/// `, machine B` in a report on several machines.
+fn on_machine(report: &Report, machine: &str) -> String {
+    if report.machines.len() > 1 { format!(", machine {machine}") } else { String::new() }
 }
 
 /// The fits of the Universal Scalability Law.

@@ -7,7 +7,7 @@ use super::columns::{ColumnRole, TableColumn, columns};
 use super::layout::{Painted, align, fit, gap, padded, width_of, words as words_of, wrap};
 use super::notes::Notes;
 use super::sentences;
-use super::sheet::{Sheet, sheets};
+use super::sheet::{Sheet, routed_sheets, sheets};
 use crate::row::{Row, Standing};
 use crate::{Align, Failure, Grid, Machine, Report, Table};
 use anstyle::{AnsiColor, Style};
@@ -44,7 +44,8 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
         page.machine(machine, false);
     }
     page.failures(report);
-    sheets(report, options.full).iter().for_each(|sheet| page.sheet(sheet));
+    let routed = report.machines.iter().flat_map(|machine| routed_sheets(report, &machine.label));
+    routed.chain(sheets(report, options.full)).for_each(|sheet| page.sheet(&sheet));
     if options.full {
         page.list("Measured", &sentences::versions(&report.tables));
         page.list("Known limitations (verified)", &sentences::limits(&report.tables));

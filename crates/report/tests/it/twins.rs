@@ -65,6 +65,20 @@ fn a_pair_on_two_launches_is_reported() {
 }
 
 #[test]
+fn direct_and_balanced_come_before_the_rankings_and_other_twins_after() {
+    let variant = Some(Variant { of: built::closed().name, kind: VariantKind::Balanced });
+    let balanced = Load { name: "closed-64-balanced".to_owned(), variant, ..built::closed() };
+    let trials = [&built::closed(), &balanced, &twin()].map(|load| trial(load, "1", 1000.0, 0.1));
+    let report = report(&trials);
+    let page = report.markdown().to_string();
+    let heading = |words: &str| page.lines().position(|line| line.starts_with("## ") && line.contains(words));
+    let places = ["direct and balanced", "losed loop", "with and without keep-alive"].map(heading);
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{places:?} {page}");
+    let text = report.text(Options { width: 160, colour: false, full: false }).to_string();
+    assert_eq!(text.matches("direct and balanced").count(), 1, "{text}");
+}
+
+#[test]
 fn a_first_run_is_not_compared_with_another_launch() {
     let first =
         Load { variant: Some(Variant { of: built::closed().name, kind: VariantKind::FirstRun }), ..twin() };
