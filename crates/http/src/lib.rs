@@ -30,7 +30,8 @@ mod url;
 pub mod websocket;
 
 pub use body::{
-    BodyBytes, BodyFraming, GeneratedBody, MAX_CHUNK_BYTES, generated_bytes, generated_length, parse_bytes,
+    BodyBytes, BodyFraming, BodyLayout, BodyPart, GeneratedBody, MAX_CHUNK_BYTES, generated_bytes,
+    generated_length, parse_bytes,
 };
 pub use compare::{equal, starts_with};
 pub use event_step::EventStep;
@@ -45,6 +46,7 @@ pub use h1::{
 };
 pub use message::{ContentCoding, MAX_HEAD_BYTES, MAX_INTERIM_RESPONSES, Method};
 pub use peer::PeerProtocol;
+pub use placeholder::may_have_placeholder;
 pub use request::{HttpVersion, Request, USER_AGENT};
 pub use request_error::{PlaceholderError, PlaceholderProblem, RequestError};
 pub use template::{Expander, FileLines, LineFiles, MAX_VARIABLE_BYTES, RandomBits, RequestTemplate};

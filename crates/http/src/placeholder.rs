@@ -36,7 +36,7 @@ pub(crate) fn parse_placeholders(text: &str) -> Result<Vec<PlaceholderPiece<'_>>
         if inside.starts_with('{') {
             found.push(PlaceholderPiece::Text(&text[done..=brace]));
             (done, at) = (brace + 2, brace + 2);
-        } else if is_meant(inside) {
+        } else if is_meant(inside.as_bytes()) {
             let wrong = |problem| wrong(text, brace, problem);
             let end = inside.find('}').ok_or_else(|| wrong(PlaceholderProblem::Unclosed))?;
             let piece = placeholder(&inside[..end]).map_err(wrong)?;
@@ -82,11 +82,20 @@ fn wrong(text: &str, brace: usize, problem: PlaceholderProblem) -> PlaceholderEr
 }
 
 /// Whether the text after a brace was meant as a placeholder.
-fn is_meant(inside: &str) -> bool {
-    let end = inside.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(inside.len());
+fn is_meant(inside: &[u8]) -> bool {
+    let end = inside.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(inside.len());
     let (word, rest) = inside.split_at(end);
-    let is_known = WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
-    is_known || (!word.is_empty() && rest.starts_with([':', '}']))
+    let is_known = WORDS.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
+    is_known || (!word.is_empty() && matches!(rest.first(), Some(b':' | b'}')))
+}
+
+/// Whether a part of a text is not sent as it is, or is rejected: two braces, or what was meant as a placeholder. Only
+/// braces before the offset `end` count, so that a long text can be searched in parts that overlap.
+pub fn may_have_placeholder(text: &[u8], end: usize) -> bool {
+    memchr::memchr_iter(b'{', text).take_while(|brace| *brace < end).any(|brace| {
+        let inside = &text[brace + 1..];
+        inside.starts_with(b"{") || is_meant(inside)
+    })
 }
 
 /// Parses the text between the braces of a placeholder.
@@ -177,6 +186,26 @@ mod tests {
             parse_placeholders("{{{seq}").unwrap(),
             [PlaceholderPiece::Text("{"), PlaceholderPiece::Sequence]
         );
+    }
+
+    #[test]
+    fn a_text_is_searched_for_what_is_not_sent_as_it_is() {
+        for (text, is_found) in [
+            ("{seq}", true),
+            ("[{\"a\": {rand:1:2}}]", true),
+            ("a {{ b", true),
+            ("{line", true),
+            ("{id:5}", true),
+            ("{\"seq\": {\"b\": {}}}", false),
+            ("{sequence", false),
+            ("{", false),
+            ("", false),
+        ] {
+            assert_eq!(may_have_placeholder(text.as_bytes(), text.len()), is_found, "{text}");
+            let is_plain = matches!(parse_placeholders(text).as_deref(), Ok([] | [PlaceholderPiece::Text(_)]));
+            assert_eq!(is_plain, !is_found, "{text}");
+        }
+        assert!(!may_have_placeholder(b"ab{seq}", 2) && may_have_placeholder(b"ab{seq}", 3));
     }
 
     #[test]

@@ -40,7 +40,8 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// Names of default fields that are left out; `Host` is always sent.
     pub omit: Vec<String>,
-    /// The length of a body that is generated, whose bytes follow those of the request; `body` is then empty.
+    /// The length of a body that is generated or read as it is sent, whose bytes follow those of the request; `body` is
+    /// then empty.
     pub generated: Option<u64>,
     /// How the body is framed.
     pub framing: BodyFraming,

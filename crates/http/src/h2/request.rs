@@ -21,7 +21,7 @@ use crate::template::{Expander, TemplatePart, join};
 pub struct Http2Request {
     fields: Vec<FieldTemplate>,
     body: Vec<TemplatePart>,
-    /// The length of a body that is generated; `body` is then empty.
+    /// The length of a body that is generated or read as it is sent; `body` is then empty.
     generated: Option<u64>,
     framing: BodyFraming,
 }
@@ -148,7 +148,7 @@ struct KindBlocks {
     body_at: usize,
     /// The body, if it is the same in every request; none otherwise.
     fixed_body: Option<Vec<u8>>,
-    /// The length of a body that is generated; `fixed_body` is then empty.
+    /// The length of a body that is generated or read as it is sent; `fixed_body` is then empty.
     generated: Option<u64>,
     /// The largest DATA frame for the body.
     frame_bytes_max: u32,

@@ -28,6 +28,6 @@ pub use frame::{
 };
 pub use qpack::{QpackError, QpackScratch, decode as decode_section, push_field, push_prefix};
 pub use reader::{FrameEvent, FrameReader, MAX_FIELD_SECTION_BYTES, StreamKindReader};
-pub use request::{RequestSections, is_safe_text, write_text_request};
+pub use request::{RequestSections, body_layout, is_safe_text, write_text_request};
 pub use response::SectionDecoder;
 pub use varint::{MAX_VARINT, VARINT_BYTES, read_varint, varint_length, write_varint};

@@ -5,7 +5,7 @@
 
 use super::frame::{write_data, write_data_head, write_headers};
 use super::qpack::{push_field, push_name, push_prefix};
-use crate::body::{BodyFraming, GeneratedBody};
+use crate::body::{BodyFraming, BodyLayout, GeneratedBody};
 use crate::h2::Http2Request;
 use crate::h2::hpack::push_string_length;
 use crate::h2::request::FieldTemplate;
@@ -35,7 +35,7 @@ struct KindSection {
     body_at: usize,
     /// The body, if it is the same in every request; none otherwise. With chunks, in its DATA frames.
     fixed_body: Option<Vec<u8>>,
-    /// The length of a body that is generated; `fixed_body` is then empty.
+    /// The length of a body that is generated or read as it is sent; `fixed_body` is then empty.
     generated: Option<u64>,
     framing: BodyFraming,
     is_safe: bool,
@@ -161,6 +161,15 @@ impl KindSection {
         if self.framing == BodyFraming::Length && length > 0 {
             write_data_head(out, length);
         }
+    }
+}
+
+/// Where the content of a body that is read as it is sent stands on the stream: after the head that
+/// [`RequestSections::write`] appends or, in chunks, in DATA frames.
+pub fn body_layout(content: u64, framing: BodyFraming) -> BodyLayout {
+    match framing {
+        BodyFraming::Length => BodyLayout::plain(content),
+        BodyFraming::Chunks(size) => BodyLayout::framed(content, size, write_data_head),
     }
 }
 
