@@ -23,6 +23,7 @@ mod outcome;
 mod pace;
 mod profile;
 mod random;
+mod read_body;
 mod request_log;
 mod requests;
 mod run;
@@ -59,8 +60,9 @@ pub use paceline_job::{
 };
 pub use profile::due_between;
 pub use random::Random;
+pub use read_body::{BodySource, ReadBody};
 pub use request_log::{LoggedRequest, RequestLog};
-pub use requests::{RequestKind, Requests, UpgradeRequest, Upload};
+pub use requests::{RequestKind, Requests, UpgradeRequest, Upload, UploadBody};
 pub use run::{RunStart, StopFlag, run, run_when};
 pub use settings::Settings;
 pub(crate) use tally::Sums;

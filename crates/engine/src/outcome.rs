@@ -92,6 +92,8 @@ pub enum ConnectionFailure {
     SilentStream,
     /// The server answered all requests, and read no more bytes for longer than the timeout.
     Unread,
+    /// The content of a request's body could not be read to its end while it was sent.
+    BodyUnreadable,
 }
 
 impl ConnectionFailure {
@@ -191,6 +193,10 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::TimedOut => "no complete response within the timeout",
             ConnectionFailure::SilentStream => "no further event of a stream within the timeout",
             ConnectionFailure::Unread => "the server stopped reading: the request could not be sent within the timeout",
+            ConnectionFailure::BodyUnreadable => {
+                "Paceline closed the connection: the file of a request's body became shorter or unreadable during the \
+                 run"
+            }
         })
     }
 }

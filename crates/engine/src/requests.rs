@@ -4,6 +4,7 @@
 //! the responses; the records identify the kinds by their index here.
 
 use crate::ResponseCheck;
+use crate::read_body::ReadBody;
 use crate::session::SessionPlan;
 use paceline_http::h2::Http2Request;
 use paceline_http::websocket::MessageType;
@@ -33,15 +34,41 @@ pub struct UpgradeRequest {
     pub kind: MessageType,
 }
 
+/// A body that is made while it is sent.
+#[derive(Clone, Debug)]
+pub enum UploadBody {
+    /// It is generated, over HTTP/1.1; over HTTP/2 and HTTP/3 the encoded request has its length.
+    Generated(GeneratedBody),
+    /// It is read.
+    Read(ReadBody),
+}
+
+impl UploadBody {
+    /// The length in bytes, as sent.
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            UploadBody::Generated(body) => body.length(),
+            UploadBody::Read(body) => body.length(),
+        }
+    }
+}
+
 /// How the body of one kind of request is sent, if it does not follow its head at once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Upload {
-    /// A generated body that follows the bytes of the template, over HTTP/1.1.
-    pub generated: Option<GeneratedBody>,
+    /// A body that follows the bytes of the template.
+    pub body: Option<UploadBody>,
     /// Whether the body waits for 100 Continue, over HTTP/1.1.
     pub awaits_continue: bool,
     /// Whether the body is longer than one turn of a connection, over HTTP/2: flow control alone does not continue it.
     pub is_long: bool,
+}
+
+impl Upload {
+    /// Whether the body, if there is one, follows its head at once.
+    fn is_plain(&self) -> bool {
+        self.body.is_none() && !self.awaits_continue && !self.is_long
+    }
 }
 
 /// All kinds of request of a run, at least one.
@@ -81,7 +108,7 @@ impl Requests {
     /// The same, with the way in which the body of each kind is sent.
     #[must_use]
     pub fn with_uploads(self, uploads: Vec<Upload>) -> Self {
-        let are_plain = uploads.iter().all(|upload| *upload == Upload::default());
+        let are_plain = uploads.iter().all(Upload::is_plain);
         Self { uploads: if are_plain { Vec::new() } else { uploads }, ..self }
     }
 
@@ -140,9 +167,22 @@ impl Requests {
         !self.uploads.is_empty()
     }
 
-    /// The generated body of a kind, as HTTP/1.1 sends it.
-    pub(crate) fn generated(&self, kind: u16) -> Option<&GeneratedBody> {
-        self.uploads.get(usize::from(kind))?.generated.as_ref()
+    /// The body of a kind, if it is made while it is sent.
+    pub(crate) fn upload_body(&self, kind: u16) -> Option<&UploadBody> {
+        self.uploads.get(usize::from(kind))?.body.as_ref()
+    }
+
+    /// The bodies that are read while they are sent, by kind; empty if no body is made in such a way.
+    pub(crate) fn read_bodies(&self) -> impl Iterator<Item = Option<&ReadBody>> {
+        self.uploads.iter().map(|upload| match &upload.body {
+            Some(UploadBody::Read(body)) => Some(body),
+            Some(UploadBody::Generated(_)) | None => None,
+        })
+    }
+
+    /// Whether any body is read while it is sent.
+    pub fn have_read_bodies(&self) -> bool {
+        self.read_bodies().any(|body| body.is_some())
     }
 
     /// Whether the body of a kind waits for 100 Continue.

@@ -137,8 +137,8 @@ impl GeneratedBody {
     }
 }
 
-/// Where the content of a body stands in the bytes that are sent: in frames of one size, each with a head and a tail, the
-/// last possibly shorter; and an end after them.
+/// Where the content of a body stands in the bytes that are sent: in frames of one size, each with a head and a tail,
+/// the last possibly shorter; and an end after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyLayout {
     /// The length of the content.

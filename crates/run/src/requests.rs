@@ -6,7 +6,7 @@ use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError, sessions};
 use paceline_engine::kernel::wall_clock_distance;
 use paceline_engine::stream::{JsonPlace, MessageTime, StreamPlan, TextSearch};
-use paceline_engine::{BodyCheck, CallCheck, RequestKind, Requests, ResponseCheck, Upload};
+use paceline_engine::{BodyCheck, CallCheck, RequestKind, Requests, ResponseCheck, Upload, UploadBody};
 use paceline_files::without_byte_order_mark;
 use paceline_http::h2::Http2Request;
 use paceline_http::{
@@ -74,7 +74,7 @@ fn upload(job: &Job, request: &Request) -> Upload {
     let generated = request.generated.map(|length| GeneratedBody::over_http1(length, request.framing));
     let length = request.generated.unwrap_or(request.body.len() as u64);
     Upload {
-        generated: generated.filter(|_| !job.protocol.has_streams()),
+        body: generated.filter(|_| !job.protocol.has_streams()).map(UploadBody::Generated),
         awaits_continue: request.expects_continue && request.has_body(),
         is_long: job.protocol == Protocol::Http2 && length > LONG_BODY_BYTES,
     }

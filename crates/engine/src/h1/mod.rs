@@ -4,7 +4,7 @@
 //! answers. A response that equals the last good one is read by that comparison ([`last_response`]); otherwise
 //! `paceline_http` does the framing. A server may announce with a response that it closes (nginx after 1,000 requests):
 //! requests behind that one return to the schedule as still due. After a timeout the connection cannot be used any more.
-//! Bodies that are generated, or wait for 100 Continue, are sent by [`uploads`].
+//! Bodies that are generated, read, or wait for 100 Continue, are sent by [`uploads`].
 //!
 //! Over 600 lines: one protocol on one state.
 
@@ -86,7 +86,7 @@ impl<S: Scenario> Http1<S> {
         }
         if let Some(uploads) = self.outgoing.uploads() {
             uploads.begins_wait(slot, send_times.at);
-            // The next read reports a broken connection.
+            // The next read reports a broken connection, and the alarm of the body one whose body cannot be read.
             let _ = self.send_upload(slot, send_times.at, tracker, transport);
         }
         started
@@ -105,7 +105,7 @@ impl<S: Scenario> Http1<S> {
         let Some(uploads) = self.outgoing.uploads() else { return Ok(IoProgress::Done) };
         uploads.begins_turn(slot, tracker.is_windows(connection.unsent_block), now);
         while connection.unsent > 0 {
-            let piece = uploads.piece(slot);
+            let piece = uploads.piece(slot)?;
             let wanted = piece.len();
             if wanted == 0 {
                 return Ok(IoProgress::Pending);

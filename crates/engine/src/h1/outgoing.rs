@@ -110,12 +110,13 @@ impl Http1Outgoing {
         }
     }
 
-    /// The unsent last bytes of the request of this kind that is partly sent on a slot.
+    /// The unsent last bytes of the request that is partly sent on a slot; none of [`Uploads`], which has
+    /// [`Uploads::piece`].
     pub(super) fn tail(&self, slot: Slot, unsent: usize) -> &[u8] {
         match self.differing.as_deref() {
             None => &self.repeated[self.length - unsent..self.length],
             Some(DifferingRequests::Varying(varying)) => varying.tail(slot, unsent),
-            Some(DifferingRequests::Uploads(uploads)) => uploads.piece(slot),
+            Some(DifferingRequests::Uploads(_)) => &[],
         }
     }
 

@@ -1,13 +1,15 @@
-//! Sends requests whose body does not follow their head at once: it is generated, or it waits for 100 Continue.
+//! Sends requests whose body does not follow their head at once: it is generated or read, or it waits for 100 Continue.
 //!
-//! A generated body is sent in pieces of memory that all connections share, so that its length costs nothing. A body
-//! that waits is sent when 100 Continue comes, or when the limit of the wait is over; after a final status it is never
-//! sent, and then the connection can carry no other request: the server may still expect the body.
+//! A generated body is sent in pieces of memory that all connections share, and a body that is read through one buffer
+//! of the worker, so that their length costs no memory. A body that waits is sent when 100 Continue comes, or when the
+//! limit of the wait is over; after a final status it is never sent, and then the connection can carry no other request:
+//! the server may still expect the body.
 
 use super::connection::SentRequests;
 use crate::hot::RequestOrder;
-use crate::outcome::ContinueCounts;
-use crate::{Nanos, RequestKind, Requests, Slot};
+use crate::outcome::{ConnectionFailure, ContinueCounts};
+use crate::read_body::{BodyReader, Unreadable};
+use crate::{Nanos, RequestKind, Requests, Slot, UploadBody};
 use paceline_http::Expander;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,6 +29,7 @@ pub(super) struct Uploads {
     /// Its bytes, if they are not the same in every request of its kind.
     text: Vec<u8>,
     slots: HashMap<Slot, SlotUpload>,
+    reader: BodyReader,
     counts: ContinueCounts,
 }
 
@@ -63,9 +66,11 @@ enum BodyState {
     Released,
     /// It is being sent.
     Sending,
+    /// It could not be read to its end: the connection must be closed.
+    Unreadable,
 }
 
-/// The bytes of a request that come before a generated body.
+/// The bytes of a request that come before a body that is made while it is sent.
 fn text_of<'u>(kind: &'u RequestKind, varying: &'u [u8]) -> &'u [u8] {
     kind.template.as_fixed().unwrap_or(varying)
 }
@@ -86,6 +91,7 @@ impl Uploads {
             next: None,
             text: Vec::new(),
             slots: HashMap::new(),
+            reader: BodyReader::new(requests.read_bodies()),
             counts: ContinueCounts::default(),
         }
     }
@@ -121,9 +127,9 @@ impl Uploads {
         let upload = self.slots.entry(slot).or_default();
         std::mem::swap(&mut upload.text, &mut self.text);
         let text = text_of(&self.requests.kinds()[usize::from(kind)], &upload.text);
-        let generated = self.requests.generated(kind).map_or(0, |body| body.length());
+        let following = self.requests.upload_body(kind).map_or(0, UploadBody::length);
         (upload.kind, upload.sent, upload.turn) = (kind, sent as u64, 0);
-        upload.length = text.len() as u64 + generated;
+        upload.length = text.len() as u64 + following;
         let is_held = self.requests.awaits_continue(kind) && upload.length > head_bytes(text) as u64;
         upload.state = if is_held { BodyState::Held(Nanos::NEVER) } else { BodyState::Sending };
         (SentRequests { kind, count: 1, bytes: sent, unsent: upload.unsent() as usize }, number)
@@ -138,18 +144,34 @@ impl Uploads {
 
     /// The next bytes of the request on a slot that may be sent; none if it waits, if all were sent, or if others have
     /// their turn.
-    pub(super) fn piece(&self, slot: Slot) -> &[u8] {
-        let Some(upload) = self.slots.get(&slot).filter(|upload| upload.turn < MAX_TURN_BYTES) else {
-            return &[];
+    ///
+    /// # Errors
+    /// [`ConnectionFailure::BodyUnreadable`].
+    pub(super) fn piece(&mut self, slot: Slot) -> Result<&[u8], ConnectionFailure> {
+        let Some(upload) = self.slots.get_mut(&slot).filter(|upload| upload.turn < MAX_TURN_BYTES) else {
+            return Ok(&[]);
         };
         let text = text_of(&self.requests.kinds()[usize::from(upload.kind)], &upload.text);
-        let end = if upload.is_held() { head_bytes(text) } else { text.len() };
-        match text[..end].get(upload.sent as usize..) {
-            Some(rest) if !rest.is_empty() => rest,
-            _ if upload.is_held() || upload.sent >= upload.length => &[],
-            _ => {
-                let body = self.requests.generated(upload.kind);
-                body.map_or(&[], |body| body.piece_at(upload.sent - text.len() as u64))
+        let is_held = upload.is_held();
+        let end = if is_held { head_bytes(text) } else { text.len() };
+        if let Some(rest) = text[..end].get(upload.sent as usize..)
+            && !rest.is_empty()
+        {
+            return Ok(rest);
+        }
+        if is_held || upload.sent >= upload.length {
+            return Ok(&[]);
+        }
+        let at = upload.sent - text.len() as u64;
+        match self.requests.upload_body(upload.kind) {
+            None => Ok(&[]),
+            Some(UploadBody::Generated(body)) => Ok(body.piece_at(at)),
+            Some(UploadBody::Read(_)) => {
+                let state = &mut upload.state;
+                self.reader.piece_at(upload.kind, at).map_err(|Unreadable| {
+                    *state = BodyState::Unreadable;
+                    ConnectionFailure::BodyUnreadable
+                })
             }
         }
     }
@@ -172,7 +194,8 @@ impl Uploads {
                 upload.state = BodyState::Sending;
                 self.counts.silent += u64::from(is_windows);
             }
-            BodyState::Released => upload.state = BodyState::Sending,
+            // A body that still cannot be read is reported again.
+            BodyState::Released | BodyState::Unreadable => upload.state = BodyState::Sending,
             BodyState::Held(_) | BodyState::Sending => {}
         }
     }
@@ -199,7 +222,7 @@ impl Uploads {
                 true
             }
             Some(BodyState::Released) => true,
-            Some(BodyState::Sending) | None => false,
+            Some(BodyState::Sending | BodyState::Unreadable) | None => false,
         }
     }
 
@@ -208,7 +231,7 @@ impl Uploads {
     pub(super) fn take_alarm(&mut self, slot: Slot, now: Nanos) -> Option<Nanos> {
         let upload = self.slots.get_mut(&slot).filter(|upload| upload.sent < upload.length)?;
         let at = match upload.state {
-            BodyState::Released => return Some(Nanos::ZERO),
+            BodyState::Released | BodyState::Unreadable => return Some(Nanos::ZERO),
             BodyState::Held(since) => since + CONTINUE_LIMIT,
             BodyState::Sending if upload.turn >= MAX_TURN_BYTES => now + Nanos(1),
             BodyState::Sending => return None,

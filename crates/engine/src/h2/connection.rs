@@ -6,6 +6,7 @@
 
 use super::stream::Http2Stream;
 use crate::hot::{BlockIndex, ExchangeIndex};
+use crate::read_body::{BodyReader, Unreadable};
 use crate::transport::send_waiting;
 use crate::{Nanos, Slot, Transport};
 use paceline_http::BodyBytes;
@@ -48,6 +49,8 @@ pub(super) struct Http2Connection {
     pub body_out: usize,
     /// The place of the stream that the last of them belong to.
     pub body_place: ExchangeIndex,
+    /// Whether a body could not be read to its end: the connection must be closed.
+    pub has_unreadable_body: bool,
     /// Streams cancelled since the last response.
     pub cancels: u32,
     /// Frames since then, or since a part of a body moved, that moved nothing; negative while sent bytes pay for more.
@@ -77,6 +80,7 @@ impl Default for Http2Connection {
             blocked: VecDeque::new(),
             body_out: 0,
             body_place: 0,
+            has_unreadable_body: false,
             cancels: 0,
             stray_frames: 0,
             window_at_stray: 0,
@@ -140,8 +144,13 @@ impl Http2Connection {
     }
 
     /// Writes as much of a stream's body as both windows, frames and output allow. Returns whether that completed the
-    /// body.
-    pub(super) fn write_body(&mut self, stream: &mut Http2Stream, fixed: Option<BodyBytes<'_>>) -> bool {
+    /// body. If it cannot be read, the connection takes no further request.
+    pub(super) fn write_body(
+        &mut self,
+        stream: &mut Http2Stream,
+        fixed: Option<BodyBytes<'_>>,
+        reader: &mut BodyReader,
+    ) -> bool {
         while stream.unsent > 0 {
             let body = fixed.unwrap_or(BodyBytes::Kept(&stream.body));
             let window = self.window.available().min(stream.window.available());
@@ -149,7 +158,14 @@ impl Http2Connection {
             if count == 0 || self.out.len() >= MAX_OUT_BYTES {
                 return false;
             }
-            let piece = body.piece_at(body.length() - stream.unsent, count as usize);
+            let at = body.length() - stream.unsent;
+            let piece = match reader.piece_of(stream.kind, body, at, count as usize) {
+                Ok(piece) => piece,
+                Err(Unreadable) => {
+                    (self.has_unreadable_body, self.is_ending) = (true, true);
+                    return false;
+                }
+            };
             let count = piece.len() as u32;
             let is_last = u64::from(count) == stream.unsent;
             write_data(&mut self.out, stream.id, piece, is_last);

@@ -210,6 +210,9 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
     ) -> io::Result<IoProgress> {
         loop {
             let connection = &mut self.state.connections[slot as usize];
+            if connection.has_unreadable_body {
+                return Err(ConnectionFailure::BodyUnreadable.into());
+            }
             let sent = connection.flush(slot, transport)?;
             let block = match connection.body_out {
                 0 => connection.unsent_block,
@@ -223,7 +226,7 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
             let Http2State { connections, streams, outgoing, .. } = &mut self.state;
             let connection = &mut connections[slot as usize];
             outgoing.send_bodies::<S>(slot, connection, streams);
-            if connection.out.is_empty() {
+            if connection.out.is_empty() && !connection.has_unreadable_body {
                 return Ok(IoProgress::Done);
             }
         }
@@ -235,9 +238,13 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         (!connection.out.is_empty()).then_some(connection.unsent_since)
     }
 
-    /// Parts of bodies wait for room in the output, and it has some.
+    /// Parts of bodies wait for room in the output, and it has some; or a body could not be read, which
+    /// [`Self::flush`] reports.
     fn take_body_alarm(&mut self, slot: Slot, _: Nanos) -> Option<Nanos> {
         let (connection, streams) = (&self.state.connections[slot as usize], &self.state.streams);
+        if connection.has_unreadable_body {
+            return Some(Nanos::ZERO);
+        }
         let may_send = |place: &ExchangeIndex| {
             let stream = streams.get(slot, *place);
             stream.unsent > 0 && stream.window.available() > 0

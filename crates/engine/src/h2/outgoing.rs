@@ -4,8 +4,9 @@
 //! them. Bodies that wait for flow control are sent here too.
 
 use super::connection::Http2Connection;
-use super::stream::{Http2Stream, Streams};
+use super::stream::Streams;
 use crate::hot::{ExchangeIndex, MadeStep, RequestOrder, Scenario, SendTimes, Tracker};
+use crate::read_body::BodyReader;
 use crate::{Nanos, Settings, Slot};
 use paceline_http::h2::{FRAME_HEAD_BYTES, RequestBlocks, RequestTable, STREAM_AT, write_text_request};
 use paceline_http::{BodyBytes, Expander, Scheme};
@@ -28,6 +29,8 @@ pub(super) struct Http2Outgoing {
     prepared_bytes: usize,
     /// The body of a request whose bytes vary.
     body: Vec<u8>,
+    /// Reads bodies that are not kept.
+    reader: BodyReader,
     /// The scheme of the requests of a scenario.
     scheme: Scheme,
 }
@@ -79,6 +82,7 @@ impl Http2Outgoing {
             prepared,
             prepared_bytes: 0,
             body: Vec::new(),
+            reader: BodyReader::new(requests.read_bodies()),
             scheme: settings.job.url.scheme,
         }
     }
@@ -149,7 +153,7 @@ impl Http2Outgoing {
             stream.body.extend_from_slice(&text[body_at..]);
             (stream.unsent, stream.frame_bytes_max) = (stream.body.len() as u64, u32::MAX);
             self.begun.push(WrittenStream { kind, place, start });
-            if stream.unsent > 0 && !connection.write_body(stream, None) {
+            if stream.unsent > 0 && !connection.write_body(stream, None, &mut self.reader) {
                 connection.blocked.push_back(place);
             }
         }
@@ -218,19 +222,14 @@ impl Http2Outgoing {
         stream.unsent = fixed.unwrap_or(BodyBytes::Kept(&self.body)).length();
         stream.frame_bytes_max = self.blocks.frame_bytes_max(stream.kind.into());
         // Only this body: undoing it must not remove bytes of another.
-        if !connection.write_body(stream, fixed) {
+        if !connection.write_body(stream, fixed, &mut self.reader) {
             connection.blocked.push_back(place);
         }
     }
 
-    /// The body of the request on a stream, if it is the same in every request of its kind.
-    fn fixed_body<S: Scenario>(&self, stream: &Http2Stream) -> Option<BodyBytes<'_>> {
-        if S::IS_USED { None } else { self.blocks.body(stream.kind.into()) }
-    }
-
     /// Writes as much of the waiting bodies as windows and output allow.
     pub(super) fn send_bodies<S: Scenario>(
-        &self,
+        &mut self,
         slot: Slot,
         connection: &mut Http2Connection,
         streams: &mut Streams,
@@ -238,12 +237,12 @@ impl Http2Outgoing {
         for _ in 0..connection.blocked.len() {
             let Some(place) = connection.blocked.pop_front() else { return };
             let stream = streams.at(slot, place);
-            let body = self.fixed_body::<S>(stream);
+            let body = if S::IS_USED { None } else { self.blocks.body(stream.kind.into()) };
             if !stream.is_open() {
                 continue;
             }
             let (before, out_before) = (stream.unsent, connection.out.len());
-            if !connection.write_body(stream, body) {
+            if !connection.write_body(stream, body, &mut self.reader) {
                 connection.blocked.push_back(place);
             }
             if stream.unsent < before {

@@ -286,7 +286,8 @@ pub(super) fn number(id: StreamId) -> u64 {
     VarInt::from(id).into_inner()
 }
 
-/// Hands QUIC as much of a request as it takes; returns the number of bytes.
+/// Hands QUIC as much of a request as it takes; returns the number of bytes. A request whose body cannot be read stays
+/// incomplete.
 pub(super) fn send_request<T: Transport>(
     slot: Slot,
     id: StreamId,
@@ -308,6 +309,9 @@ pub(super) fn send_request<T: Transport>(
             // An event follows when there is a window again, or when the server ends the stream.
             Err(_) => return sent,
         }
+    }
+    if stream.is_unreadable {
+        return sent;
     }
     stream.is_sending = false;
     if send.finish().is_ok() {

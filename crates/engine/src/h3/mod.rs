@@ -39,6 +39,7 @@ use paceline_http::h3::{ErrorCode, Http3Error, is_safe_text};
 use quinn_proto::{ConnectionError, Dir, Event, ReadError, Side, StreamEvent, StreamId, VarInt};
 use responses::{ReadContext, Responses, StreamState};
 use std::io;
+use stream::Http3Stream;
 
 /// The number of streams cancelled without a response between them after which a connection is closed: more looks like
 /// an attack to a server (CVE-2023-44487).
@@ -101,9 +102,9 @@ impl<S: Scenario> Http3<S> {
             alarm = connection.quiet_since + PING_AFTER;
         }
         self.alarms.set(slot, alarm);
-        if failure.is_some() {
-            // It is reported when the loop acts on the connection.
-            connection.broken = failure;
+        // It is reported when the loop acts on the connection.
+        connection.broken = failure.or(connection.broken);
+        if connection.broken.is_some() {
             self.hold_back(slot);
         }
     }
@@ -142,6 +143,9 @@ impl<S: Scenario> Http3<S> {
                 let connection = &mut self.connections[slot as usize];
                 connection.fill_reserve(usize::from(self.depth.saturating_sub(live)));
                 match connection.broken.take() {
+                    Some(ConnectionFailure::BodyUnreadable) => {
+                        Err(ProtocolFault::from_failure(ConnectionFailure::BodyUnreadable))
+                    }
                     Some(failure) => Err(ended(failure, None)),
                     None if connection.ends_at.is_some() && live == 0 => Ok(Flow::Close),
                     None => Ok(Flow::Keep),
@@ -381,10 +385,12 @@ impl<S: Scenario> Http3<S> {
         let slot = received.slot;
         let Some(place) = self.responses.streams.place_of(slot, id) else { return };
         let stream = self.responses.streams.at(slot, place);
-        if let Some(quic) = &mut self.connections[slot as usize].quic
+        let Http3Connection { quic, broken, .. } = &mut self.connections[slot as usize];
+        if let Some(quic) = quic
             && stream.is_sending
         {
             let sent = send_request(slot, id, stream, &mut quic.connection, transport);
+            note_unreadable(stream, broken);
             let block = received.tracker.exchanges().at(slot, place).block;
             received.tracker.moved(block, sent as u64, 0);
         }
@@ -402,7 +408,7 @@ impl<S: Scenario> Http3<S> {
             return None;
         }
         let bytes = self.outgoing.encode_text(step.text);
-        Some(NextRequest { kind: step.kind, number: 0, bytes, generated: None })
+        Some(NextRequest { kind: step.kind, number: 0, bytes, following: None })
     }
 
     /// Begins one request; false if there is none.
@@ -431,6 +437,7 @@ impl<S: Scenario> Http3<S> {
         let quic = &mut connection.quic;
         let sent =
             quic.as_mut().map_or(0, |quic| send_request(slot, id, stream, &mut quic.connection, transport));
+        note_unreadable(stream, &mut connection.broken);
         if S::IS_USED {
             self.responses.scenario.sent(slot, place, send_times, sent, tracker);
         } else {
@@ -475,6 +482,13 @@ impl<S: Scenario> Http3<S> {
                 Err(ended(ConnectionFailure::Closed, None))
             }
         }
+    }
+}
+
+/// Ends the connection of a stream whose request cannot be completed.
+fn note_unreadable(stream: &Http3Stream, broken: &mut Option<ConnectionFailure>) {
+    if stream.is_unreadable {
+        *broken = Some(ConnectionFailure::BodyUnreadable);
     }
 }
 

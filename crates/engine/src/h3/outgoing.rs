@@ -2,8 +2,9 @@
 //!
 //! A request that is the same every time is encoded once; every stream shares its bytes.
 
-use crate::Settings;
 use crate::hot::RequestOrder;
+use crate::read_body::{ReadBody, Unreadable};
+use crate::{Settings, UploadBody};
 use bytes::Bytes;
 use paceline_http::h3::{RequestSections, write_text_request};
 use paceline_http::{Expander, GeneratedBody, Scheme};
@@ -17,8 +18,8 @@ pub(super) struct Http3Outgoing {
     heads: Box<[Option<Bytes>]>,
     /// By kind: the body, if it is the same every time.
     bodies: Box<[Option<Bytes>]>,
-    /// By kind: the body, if it is generated.
-    generated: Box<[Option<Arc<SharedBody>>]>,
+    /// By kind: the body, if it is generated or read.
+    following: Box<[Option<Arc<SharedBody>>]>,
     /// By kind: whether a request may be sent as early data.
     safe: Box<[bool]>,
     head: Vec<u8>,
@@ -33,33 +34,50 @@ pub(super) struct NextRequest {
     pub number: u64,
     /// The frames before the body, and the body.
     pub bytes: [Bytes; 2],
-    /// A generated body, which follows.
-    pub generated: Option<Arc<SharedBody>>,
+    /// A body that is generated or read, which follows.
+    pub following: Option<Arc<SharedBody>>,
 }
 
-/// A generated body, whose bytes all streams share.
-pub(super) struct SharedBody {
-    period: Bytes,
-    /// The number of bytes that repeat the period.
-    repeated: u64,
-    end: Bytes,
+/// A body that is made while it is sent.
+pub(super) enum SharedBody {
+    /// A generated one, whose bytes all streams share.
+    Generated {
+        period: Bytes,
+        /// The number of bytes that repeat the period.
+        repeated: u64,
+        end: Bytes,
+    },
+    /// One that is read. QUIC keeps its bytes until they are acknowledged, as far as its window allows.
+    Read(ReadBody),
 }
 
 impl SharedBody {
     fn new(body: &GeneratedBody) -> Self {
         let (period, repeated, end) = body.parts();
-        Self { period: Bytes::copy_from_slice(period), repeated, end: Bytes::copy_from_slice(end) }
+        let (period, end) = (Bytes::copy_from_slice(period), Bytes::copy_from_slice(end));
+        SharedBody::Generated { period, repeated, end }
     }
 
     /// Bytes from an offset on; empty at the end.
-    pub(super) fn piece_at(&self, at: u64) -> Bytes {
-        let left = self.repeated.saturating_sub(at);
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub(super) fn piece_at(&self, at: u64) -> Result<Bytes, Unreadable> {
+        let (period, repeated, end) = match self {
+            SharedBody::Generated { period, repeated, end } => (period, *repeated, end),
+            SharedBody::Read(body) => {
+                let mut piece = Vec::new();
+                body.read(at, &mut piece)?;
+                return Ok(Bytes::from(piece));
+            }
+        };
+        let left = repeated.saturating_sub(at);
         if left == 0 {
-            return self.end.slice(((at - self.repeated) as usize).min(self.end.len())..);
+            return Ok(end.slice(((at - repeated) as usize).min(end.len())..));
         }
-        let start = (at % self.period.len() as u64) as usize;
+        let start = (at % period.len() as u64) as usize;
         let most = usize::try_from(left).unwrap_or(usize::MAX);
-        self.period.slice(start..self.period.len().min(start.saturating_add(most)))
+        Ok(period.slice(start..period.len().min(start.saturating_add(most))))
     }
 }
 
@@ -70,13 +88,21 @@ impl Http3Outgoing {
         let (place, places) = settings.place_of(worker);
         let sections = RequestSections::new(requests.http2());
         let kinds = 0..sections.count();
-        let generated = |kind| sections.generated_body(kind).map(|body| Arc::new(SharedBody::new(&body)));
+        let following = |kind: usize| {
+            let body = match requests.upload_body(kind as u16) {
+                Some(UploadBody::Read(body)) => Some(SharedBody::Read(body.clone())),
+                Some(UploadBody::Generated(_)) | None => {
+                    sections.generated_body(kind).map(|body| SharedBody::new(&body))
+                }
+            };
+            body.map(Arc::new)
+        };
         let expander =
             |values| Expander::for_parts(place, places, values, requests.files(), sections.parts_max());
         Self {
             order: RequestOrder::new(requests, seed, place, expander),
             heads: kinds.clone().map(|kind| sections.fixed_head(kind).map(Bytes::from)).collect(),
-            generated: kinds.clone().map(generated).collect(),
+            following: kinds.clone().map(following).collect(),
             safe: kinds.clone().map(|kind| sections.is_safe(kind)).collect(),
             bodies: kinds.map(|kind| sections.fixed_body(kind).map(Bytes::copy_from_slice)).collect(),
             sections,
@@ -105,7 +131,7 @@ impl Http3Outgoing {
                 [Bytes::copy_from_slice(&self.head), body]
             }
         };
-        NextRequest { kind, number, bytes, generated: self.generated[usize::from(kind)].clone() }
+        NextRequest { kind, number, bytes, following: self.following[usize::from(kind)].clone() }
     }
 
     /// Whether the next request may be sent as early data.

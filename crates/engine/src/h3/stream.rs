@@ -24,8 +24,10 @@ pub(super) struct Http3Stream {
     pub number: u64,
     /// The parts of the request that QUIC has not taken: the frames before the body, and the body.
     pub unsent: [Bytes; 2],
-    /// A generated body that follows those parts, and how much of it they have had.
-    generated: Option<(Arc<SharedBody>, u64)>,
+    /// A body that follows those parts, and how much of it they have had.
+    following: Option<(Arc<SharedBody>, u64)>,
+    /// Whether it could not be read to its end: the connection must be closed.
+    pub is_unreadable: bool,
     /// Whether QUIC has not taken the whole request.
     pub is_sending: bool,
     /// Whether a byte of the response has come. The fields below are invalid before that.
@@ -44,7 +46,8 @@ impl Http3Stream {
             kind: 0,
             number: 0,
             unsent: [Bytes::new(), Bytes::new()],
-            generated: None,
+            following: None,
+            is_unreadable: false,
             is_sending: false,
             has_response: false,
             reader: FrameReader::request(),
@@ -57,7 +60,8 @@ impl Http3Stream {
     /// Starts a stream for a request.
     pub(super) fn begin(&mut self, request: NextRequest) {
         (self.kind, self.number, self.unsent) = (request.kind, request.number, request.bytes);
-        self.generated = request.generated.map(|body| (body, 0));
+        self.following = request.following.map(|body| (body, 0));
+        self.is_unreadable = false;
         (self.is_sending, self.has_response) = (true, false);
     }
 
@@ -76,13 +80,17 @@ impl Http3Stream {
         self.bytes = 0;
     }
 
-    /// Whether a part of the request has not been taken. The next piece of a generated body becomes one.
+    /// Whether a part of the request has not been taken. The next piece of a body that follows becomes one, if it can
+    /// be read.
     pub(super) fn has_unsent(&mut self) -> bool {
         if self.unsent.iter().any(|part| !part.is_empty()) {
             return true;
         }
-        let Some((body, at)) = &mut self.generated else { return false };
-        let piece = body.piece_at(*at);
+        let Some((body, at)) = &mut self.following else { return false };
+        let Ok(piece) = body.piece_at(*at) else {
+            self.is_unreadable = true;
+            return false;
+        };
         *at += piece.len() as u64;
         self.unsent[1] = piece;
         !self.unsent[1].is_empty()
@@ -90,7 +98,7 @@ impl Http3Stream {
 
     /// Forgets the rest of the request.
     pub(super) fn stop_sending(&mut self) {
-        (self.is_sending, self.generated) = (false, None);
+        (self.is_sending, self.following) = (false, None);
         self.unsent = [Bytes::new(), Bytes::new()];
     }
 }

@@ -184,7 +184,7 @@ fn tls_1_2_is_refused_before_the_run() {
 }
 
 /// A server that answers every request by `application` and loses nothing.
-fn application(
+pub fn application(
     behaviour: Http3Behaviour,
     application: impl FnMut(&[u8]) -> Vec<Http3Piece> + 'static,
 ) -> MisbehavingHttp3 {
@@ -355,7 +355,7 @@ fn a_stream_of_events_over_http3_that_breaks_is_a_failure() {
 }
 
 /// A request as text in the form of HTTP/1.1.
-fn request_text(mut bytes: &[u8]) -> String {
+pub fn request_text(mut bytes: &[u8]) -> String {
     let (mut line, mut rest, mut body) = (vec![String::new(); 2], String::new(), String::new());
     let mut reader = FrameReader::request();
     while !bytes.is_empty() {

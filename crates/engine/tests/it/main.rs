@@ -21,6 +21,7 @@ mod instructions;
 mod kernel;
 mod life;
 mod pauses;
+mod read_bodies;
 mod scripted;
 mod seconds;
 mod server;

@@ -2,12 +2,13 @@
 //! are written in pieces.
 //!
 //! Simulated, with a server that reads bytes and notes when the parts of each request came. The bytes of chunks are
-//! tested in `crates/http`; HTTP/2 and HTTP/3 in the tests of the binary.
+//! tested in `crates/http`; HTTP/2 and HTTP/3 in the tests of the binary, and in `read_bodies.rs`.
 
 use crate::support::closed_loop;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, response, simulate};
 use paceline_engine::{
     Bound, Ending, Nanos, RequestKind, Requests, ResponseCheck, Settings, Slot, ThreadOutcome, Upload,
+    UploadBody,
 };
 use paceline_http::{BodyFraming, GeneratedBody, LineFiles, Method, Request, Url};
 use paceline_job::FragmentSpec;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 /// What a server does when the head of a request has come.
 #[derive(Clone, Copy)]
-enum OnHead {
+pub enum OnHead {
     /// Sends 100 Continue after this time.
     Continue(Nanos),
     /// Answers with this status at once, and keeps the connection.
@@ -31,33 +32,36 @@ enum OnHead {
 
 /// A request as a server saw it.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+pub struct Seen {
     head: String,
     head_at: Nanos,
     /// The length of the body, once the head is whole.
     length: Option<u64>,
     body_at: Option<Nanos>,
-    body_bytes: u64,
+    pub body_bytes: u64,
     /// When each piece came, and its length.
     pieces: Vec<(Nanos, usize)>,
     is_whole: bool,
 }
 
 /// Reads requests and answers 200 to each whole one, unless it did something else when the head came.
-struct UploadServer {
+pub struct UploadServer {
     on_head: OnHead,
     /// The most bytes that a socket takes at once.
-    takes: usize,
+    pub takes: usize,
+    /// The body of each request; not checked if empty.
+    pub expects: Vec<u8>,
     /// The request that is being read, by slot.
     reading: Vec<Seen>,
     seen: Rc<RefCell<Vec<Seen>>>,
 }
 
 impl UploadServer {
-    fn new(on_head: OnHead) -> (Self, Rc<RefCell<Vec<Seen>>>) {
+    pub fn new(on_head: OnHead) -> (Self, Rc<RefCell<Vec<Seen>>>) {
         let seen = Rc::new(RefCell::new(Vec::new()));
         let reading = vec![Seen::default(); 8];
-        (Self { on_head, takes: usize::MAX, reading, seen: Rc::clone(&seen) }, seen)
+        let (takes, expects) = (usize::MAX, Vec::new());
+        (Self { on_head, takes, expects, reading, seen: Rc::clone(&seen) }, seen)
     }
 
     fn reads_head(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
@@ -96,6 +100,10 @@ impl Script for UploadServer {
             let seen = &mut self.reading[slot as usize];
             if let Some(length) = seen.length {
                 let taken = rest.len().min((length - seen.body_bytes) as usize);
+                if !self.expects.is_empty() {
+                    let expected = &self.expects[seen.body_bytes as usize..][..taken];
+                    assert!(rest[..taken] == *expected, "from {}", seen.body_bytes);
+                }
                 seen.body_at.get_or_insert(now);
                 seen.body_bytes += taken as u64;
                 rest = &rest[taken..];
@@ -136,13 +144,16 @@ fn upload(bytes: u64, awaits_continue: bool) -> Requests {
     };
     let template = request.compile(&LineFiles::default()).unwrap();
     let kind = RequestKind { weight: 1, template, method: Method::Other, check: ResponseCheck::default() };
-    let generated = Some(GeneratedBody::over_http1(bytes, BodyFraming::Length));
-    let upload = Upload { generated, awaits_continue, is_long: false };
+    let body = UploadBody::Generated(GeneratedBody::over_http1(bytes, BodyFraming::Length));
+    let upload = Upload { body: Some(body), awaits_continue, is_long: false };
     Requests::from_kinds(vec![kind], 0).with_uploads(vec![upload])
 }
 
 /// 12 of these requests on two connections, and what the server saw.
-fn twelve(requests: Requests, server: (UploadServer, Rc<RefCell<Vec<Seen>>>)) -> (ThreadOutcome, Vec<Seen>) {
+pub fn twelve(
+    requests: Requests,
+    server: (UploadServer, Rc<RefCell<Vec<Seen>>>),
+) -> (ThreadOutcome, Vec<Seen>) {
     let settings = Settings { requests: Arc::new(requests), ..closed_loop(2, 1) }.with(|job| {
         job.window = Bound::Requests(12);
     });

@@ -229,16 +229,12 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
             Ok(IoProgress::Done) => {}
             Ok(IoProgress::Pending) => return self.watch_body(slot, now),
             Err(error) => {
+                let failure = ConnectionFailure::from_error(&error);
+                let is_ours = failure == ConnectionFailure::BodyUnreadable;
+                let by = if is_ours { ClosedBy::Us } else { ClosedBy::Server };
                 return match self.pool.state(slot) {
-                    ConnectionState::Greeting { .. } => {
-                        self.attempt_failed(slot, ConnectionFailure::from_error(&error), now)
-                    }
-                    _ => self.disconnect(
-                        slot,
-                        ClosedBy::Server,
-                        Some(ConnectionFailure::from_error(&error)),
-                        now,
-                    ),
+                    ConnectionState::Greeting { .. } => self.attempt_failed(slot, failure, now),
+                    _ => self.disconnect(slot, by, Some(failure), now),
                 };
             }
         }
