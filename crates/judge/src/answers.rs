@@ -4,7 +4,7 @@
 
 use crate::facts::{SHARES_NEED_S, is_open, is_websocket, look};
 use crate::{MAX_GENERATOR_BUSY, MIN_ACHIEVED, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
-use paceline_record::{Block, Expectations, Lengths, Phase, Run, Served, Severity, Times};
+use paceline_record::{Block, BodyFaults, Expectations, Lengths, Phase, Run, Served, Severity, Times};
 use std::collections::BTreeMap;
 
 /// Above this share of failed requests a result is not usable, unless the user accepts more (`--max-errors`): its rates
@@ -39,6 +39,11 @@ fn reasons(run: &Run) -> Reasons {
     let status = (counts.bad_status > 0).then(|| run.total.status.clone());
     let bad_body = (counts.bad_body > 0).then_some(counts.bad_body);
     (status, bad_body, run.connections.commonest_failure.clone())
+}
+
+pub(crate) fn body_changed(run: &Run) -> Option<TypedVerdict> {
+    let BodyFaults { changed, connections } = run.body_faults.clone()?;
+    Some(TypedVerdict::BodyChanged { changed, connections })
 }
 
 pub(crate) fn broke_rules(run: &Run) -> Option<TypedVerdict> {
@@ -101,6 +106,7 @@ fn advice(run: &Run) -> String {
         |connections: u64| counts.io_failed.min(connections.saturating_mul(run.loop_.depth.into()));
     let not_http = requests_of(run.connections.broke_rules);
     let too_long = requests_of(run.connections.heads_too_long);
+    let unreadable = requests_of(run.body_faults.as_ref().map_or(0, |faults| faults.connections));
     let look = look(run);
     let ways = [
         (redirected, redirect_advice(run, &look)),
@@ -116,7 +122,13 @@ fn advice(run: &Run) -> String {
             "The responses have more than 64 KiB of headers, which Paceline does not read. Send fewer headers.".to_owned(),
         ),
         (
-            counts.io_failed - not_http.max(too_long),
+            unreadable,
+            "No request could be sent whole, because the file of its body became shorter or unreadable. Send a copy \
+             that nothing changes."
+                .to_owned(),
+        ),
+        (
+            counts.io_failed - not_http.max(too_long).max(unreadable),
             format!("The server closed or reset connections (or streams) before a complete response. Look for the reason in the server's log.{} {look}", tls_hint(run)),
         ),
         (counts.connect_failed, connect_advice(run, &look)),

@@ -47,9 +47,10 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 48] = [
+const JUDGES: [(Judge, bool); 49] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
+    (answers::body_changed, false),
     (answers::no_valid_response, false),
     (silence::stopped_answering, false),
     (silence::held_connections, true),

@@ -115,6 +115,18 @@ verdict_table! {
     } with { advice: String = "What to change depends on the most frequent failure. To see a response: `curl -i URL`" }
     => "{advice}";
 
+    /// The file of a request's body, which is read while it is sent (above 16 MiB), was modified during the run, or
+    /// could not be read to its end: requests had parts of both versions, or ended in the middle, and Paceline closed
+    /// their connections.
+    BodyChanged "body_changed" Run [User]
+    [Caution, Invalid: if *connections > 0 { Severity::Invalid } else { Severity::Caution }]
+    "The file of a request's body changed during the run."
+    {
+        changed: Vec<String> = "names of the files that were modified",
+        connections: u64 = "connections that Paceline closed because a body could not be read to its end",
+    }
+    => "The file of a request's body was modified or became unreadable during the run. Send a copy that nothing changes.";
+
     /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a
     /// minimum, printed with "at least" or `≥`. An open loop that also delivered less than 99 % of its schedule is
     /// invalid: it is unknown whether the generator or the server was the bottleneck.

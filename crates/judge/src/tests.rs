@@ -5,9 +5,9 @@
 
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
-    ArrivalCheck, Blame, Block, CarriedOver, Censored, Connections, CoreTime, Counts, EventCounts,
-    Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served, SessionPart,
-    SessionStep, Severity, Shape, Think, Throttling, Times, fixture,
+    ArrivalCheck, Blame, Block, BodyFaults, CarriedOver, Censored, Connections, CoreTime, Counts,
+    EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served,
+    SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, fixture,
 };
 use paceline_stats::Histogram;
 
@@ -1151,6 +1151,17 @@ fn unrequested_compression_is_reported() {
         verdicts(closed(), |run| run.connections.compressed_unasked = true),
         note("compressed_unasked")
     );
+}
+
+#[test]
+fn a_changed_body_is_the_users_fault_and_invalid_if_it_could_not_be_sent() {
+    let changed = |connections: u64| {
+        move |run: &mut Run| {
+            run.body_faults = Some(BodyFaults { changed: vec!["body".to_owned()], connections });
+        }
+    };
+    assert_eq!(verdicts(closed(), changed(0)), caution("body_changed"));
+    assert_eq!(verdicts(closed(), changed(2)), invalid("body_changed"));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use crate::{LoaderPart, LoadersError, Overlap};
 use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
-    AddressConnections, BadBody, Block, BlockSum, CarriedOver, Connections, ExpectContinue, Generator,
-    Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served, SessionPart,
-    Span, TcpCounts, Throttling,
+    AddressConnections, BadBody, Block, BlockSum, BodyFaults, CarriedOver, Connections, ExpectContinue,
+    Generator, Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served,
+    SessionPart, Span, TcpCounts, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -39,6 +39,7 @@ pub struct Merge {
     generators: Vec<Generator>,
     carried_over: CarriedOver,
     expect_continue: Option<ExpectContinue>,
+    body_faults: Option<BodyFaults>,
     bad_bodies: Vec<BadBody>,
     phases: Vec<Phases>,
     sent: f64,
@@ -81,6 +82,9 @@ impl Merge {
         if let Some(carried) = run.carried_over {
             self.carried_over.outstanding += carried.outstanding;
             self.carried_over.unanswered += carried.unanswered;
+        }
+        if let Some(faults) = &run.body_faults {
+            self.body_faults.get_or_insert_default().add(faults);
         }
         for bad in &run.bad_bodies {
             if !self.bad_bodies.iter().any(|known| known.request == bad.request) {
@@ -174,6 +178,7 @@ impl Merge {
             failed_checks: Vec::new(),
             carried_over: Some(self.carried_over),
             expect_continue: self.expect_continue,
+            body_faults: self.body_faults,
             // If a loader's part is missing or moved, the schedule differs; the test would then not judge the sends.
             arrival_check: arrival_check(&gaps).filter(|_| is_whole),
             rate_per_s: Rates {

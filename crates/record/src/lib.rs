@@ -65,7 +65,7 @@ pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
 pub use profile::{CodeKind, Profile, ProfiledCall, ProfiledFunction};
 pub use relative::KnownFolders;
 pub use request_results::{
-    BadBody, ExpectContinue, Expectations, FailedCheck, RequestPart, SessionPart, SessionStep,
+    BadBody, BodyFaults, ExpectContinue, Expectations, FailedCheck, RequestPart, SessionPart, SessionStep,
 };
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{CarriedOver, Loop, LoopKind, Pace, Rates, Run, Tool};

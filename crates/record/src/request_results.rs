@@ -132,6 +132,27 @@ impl ExpectContinue {
     }
 }
 
+/// What went wrong with the files of request bodies that were read while they were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BodyFaults {
+    /// The names of the files that were modified during the run, without their folders.
+    pub changed: Vec<String>,
+    /// Connections that were closed because a body could not be read to its end.
+    pub connections: u64,
+}
+
+impl BodyFaults {
+    /// Adds what went wrong at another loader.
+    pub fn add(&mut self, other: &Self) {
+        for file in &other.changed {
+            if !self.changed.contains(file) {
+                self.changed.push(file.clone());
+            }
+        }
+        self.connections += other.connections;
+    }
+}
+
 /// One step of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionStep {

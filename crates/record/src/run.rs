@@ -4,10 +4,10 @@
 //! it, reports show it. Its parts are in other files: blocks, phases, generator, server, target, expectations.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, Connections, Environment, ExpectContinue, Expectations, FailedCheck,
-    GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart, Segment,
-    ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, Summary, SummaryTime, Target,
-    TimeKind, Verdict,
+    ArrivalCheck, BadBody, Block, BodyFaults, Connections, Environment, ExpectContinue, Expectations,
+    FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart,
+    Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, Summary, SummaryTime,
+    Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -118,6 +118,9 @@ pub struct Run {
     /// How request bodies that waited for 100 Continue were sent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expect_continue: Option<ExpectContinue>,
+    /// What went wrong with the files of request bodies that were read while they were sent; none if nothing did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_faults: Option<BodyFaults>,
     /// The requests that were outstanding when the window opened, and their outcome.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub carried_over: Option<CarriedOver>,

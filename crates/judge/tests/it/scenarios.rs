@@ -6,12 +6,12 @@
 use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
 use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
-    ArrivalCheck, BalancerCounts, Balancing, Block, CarriedOver, Censored, Check, CheckOutcome, ClockOffset,
-    CoreDistance, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse,
-    DatabaseWork, Environment, EventCounts, Fault, FaultKind, FoundCapacity, InjectedFault, InstanceCounts,
-    KernelCounts, Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse, ProcessRole, RateRange,
-    RoleMachine, Run, ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial,
-    Validation, Verdict,
+    ArrivalCheck, BalancerCounts, Balancing, Block, BodyFaults, CarriedOver, Censored, Check, CheckOutcome,
+    ClockOffset, CoreDistance, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt,
+    DatabaseUse, DatabaseWork, Environment, EventCounts, Fault, FaultKind, FoundCapacity, InjectedFault,
+    InstanceCounts, KernelCounts, Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse,
+    ProcessRole, RateRange, RoleMachine, Run, ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts,
+    Throttling, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -270,6 +270,9 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
         VerdictName::StreamsLimited => {
             closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
         }
+        VerdictName::BodyChanged => closed(|run| {
+            run.body_faults = Some(BodyFaults { changed: vec!["body".to_owned()], connections: 0 });
+        }),
         VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
         VerdictName::EndedAfterCancels => closed(|run| run.connections.ended_after_cancels = 2),
         VerdictName::ListenOverflows => closed(|run| {
