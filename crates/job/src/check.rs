@@ -372,7 +372,18 @@ impl Job {
         if !has(|request| request.body.is_some()) {
             return Some(JobProblem::NoBody { feature });
         }
-        let conflicts = [
+        let of_waits = [
+            (waits && self.protocol.has_streams(), "--http 2 or 3, whose streams need no wait"),
+            (waits && self.depth > 1, "--pipeline"),
+        ];
+        let mut conflicts = self.upload_conflicts().into_iter().chain(of_waits);
+        let conflict = conflicts.find_map(|(is_set, conflict)| is_set.then_some(conflict))?;
+        Some(JobProblem::BodyWith { feature, conflict })
+    }
+
+    /// The settings that exclude bodies which do not follow their heads at once.
+    fn upload_conflicts(&self) -> [(bool, &'static str); 7] {
+        [
             (self.is_websocket(), "a ws:// or wss:// URL"),
             (self.url.scheme.is_grpc(), "a grpc:// or grpcs:// URL"),
             (self.protocol == Protocol::Http10, "--http 1.0"),
@@ -380,11 +391,14 @@ impl Job {
             (self.cookies, "--cookies"),
             (self.has_sessions(), "a session (--mix)"),
             (self.is_replay(), "--replay"),
-            (waits && self.protocol.has_streams(), "--http 2 or 3, whose streams need no wait"),
-            (waits && self.depth > 1, "--pipeline"),
-        ];
-        let (_, conflict) = conflicts.into_iter().find(|(is_set, _)| *is_set)?;
-        Some(JobProblem::BodyWith { feature, conflict })
+        ]
+    }
+
+    /// The first setting because of which no body can be made while it is sent; none if any can.
+    pub fn body_conflict(&self) -> Option<&'static str> {
+        let others = [(self.lua.is_some(), "--lua"), (self.fragment.is_some(), "--fragment")];
+        let mut conflicts = self.upload_conflicts().into_iter().chain(others);
+        conflicts.find_map(|(is_set, conflict)| is_set.then_some(conflict))
     }
 
     /// The first setting that requests in pieces exclude.

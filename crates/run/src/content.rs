@@ -1,15 +1,30 @@
 //! Content of request bodies: text of the job, a file, or standard input.
 
-use crate::{Inputs, RunError};
+use crate::body_file::BodyFile;
+use crate::{Inputs, MAX_BYTES, RunError};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_job::{Content, FormPart};
+use std::io;
 use std::path::Path;
 
+/// Longer files are read while they are sent, if they have no placeholders. Shorter ones are sent from memory, at less
+/// cost.
+const KEPT_BYTES: u64 = 16 << 20;
+/// The longest body.
+pub(crate) const MAX_BODY_BYTES: u64 = 1 << 50;
+
 /// Reads the content that a job names. Standard input can be used for one body only.
-#[derive(Default)]
 pub(crate) struct ContentReader {
     /// The flag or key that has read standard input.
     stdin_read_by: Option<String>,
+    /// The longest file that is not read while it is sent.
+    pub kept_bytes: u64,
+}
+
+impl Default for ContentReader {
+    fn default() -> Self {
+        Self { stdin_read_by: None, kept_bytes: KEPT_BYTES }
+    }
 }
 
 impl ContentReader {
@@ -55,6 +70,63 @@ impl ContentReader {
 }
 
 impl ContentReader {
+    /// The file of a body, if it is to be read while it is sent: it is long and, unless the body is literal, has no
+    /// placeholders. `conflict` is the setting because of which none can be.
+    pub(crate) fn file(
+        &mut self,
+        named_by: &str,
+        path: &Path,
+        is_literal: bool,
+        conflict: Option<&str>,
+        inputs: &mut Inputs,
+    ) -> Result<Option<BodyFile>, RunError> {
+        let shown = path.display();
+        let wrong = |problem: &str| RunError::usage(format!("{named_by} @{shown}: {problem}"));
+        let cannot = |error: io::Error| wrong(&format!("cannot read {shown}")).because(error);
+        let is_long = |about: io::Result<std::fs::Metadata>| {
+            about.is_ok_and(|about| about.is_file() && about.len() > self.kept_bytes)
+        };
+        let is_standard_input = path == Path::new("-");
+        let file = if is_standard_input {
+            // Where it cannot be opened in this way, reading it reports why.
+            let unread = self.stdin_read_by.is_none().then(|| inputs.open_standard_input(named_by));
+            unread.and_then(|file| file.ok().flatten()).filter(|file| is_long(file.metadata()))
+        } else if is_long(std::fs::metadata(path)) {
+            Some(inputs.open(named_by, path).map_err(cannot)?)
+        } else {
+            None
+        };
+        let Some(file) = file else { return Ok(None) };
+        let name = match path.file_name() {
+            Some(name) if !is_standard_input => name.to_string_lossy().into_owned(),
+            _ => "standard input".to_owned(),
+        };
+        let file = BodyFile::new(name, file).map_err(cannot)?;
+        let is_template = conflict.is_none() && !is_literal && file.may_have_placeholder().map_err(cannot)?;
+        let kept = match conflict {
+            Some(conflict) => Some(format!("a larger file cannot be combined with {conflict}")),
+            None => is_template.then(|| {
+                "--literal sends it unchanged: with placeholders or {{, a file is kept in memory".to_owned()
+            }),
+        };
+        match kept {
+            Some(reason) if file.length() > MAX_BYTES => {
+                let problem = format!("the file is larger than the maximum of {} MiB", MAX_BYTES >> 20);
+                Err(wrong(&problem).hint(reason))
+            }
+            Some(_) => Ok(None),
+            None if file.length() > MAX_BODY_BYTES => {
+                Err(wrong("the file is too large").hint("the maximum is 1 PiB"))
+            }
+            None => {
+                if is_standard_input {
+                    self.stdin_read_by = Some(named_by.to_owned());
+                }
+                Ok(Some(file))
+            }
+        }
+    }
+
     /// Encodes a form from its parts (RFC 7578, RFC 2046 section 5.1.1).
     fn multipart(
         &mut self,
@@ -120,7 +192,8 @@ mod tests {
 
     #[test]
     fn unreadable_contents_are_errors() {
-        let mut contents = ContentReader { stdin_read_by: Some("--expect-body".into()) };
+        let mut contents =
+            ContentReader { stdin_read_by: Some("--expect-body".into()), ..ContentReader::default() };
         assert_eq!(error(&mut contents, &file("")), "--body @: the file name is missing");
         assert_eq!(
             error(&mut contents, &file("no/such/file")),
@@ -128,5 +201,40 @@ mod tests {
         );
         assert!(error(&mut contents, &file("-")).contains("--expect-body has already read standard input"));
         assert!(error(&mut contents, &file("/dev/zero")).ends_with("a device, not a regular file"));
+    }
+
+    #[test]
+    fn a_long_file_is_read_while_it_is_sent_unless_it_has_placeholders() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        let mut contents = ContentReader { kept_bytes: 4, ..ContentReader::default() };
+        let mut length = |content: &str, is_literal, conflict| {
+            std::fs::write(named.path(), content).unwrap();
+            let file = contents.file("--body", named.path(), is_literal, conflict, &mut Inputs::default());
+            file.map(|file| file.map(|file| file.length())).map_err(|error| error.to_string())
+        };
+        assert_eq!(length("abcd", false, None), Ok(None));
+        assert_eq!(length("abcde", false, None), Ok(Some(5)));
+        assert_eq!(length("{seq}", false, None), Ok(None), "it is kept, and changes");
+        assert_eq!(length("{seq}", true, None), Ok(Some(5)));
+        assert_eq!(length("abcde", false, Some("--cookies")), Ok(None));
+        let mut other =
+            |path: &str| contents.file("--body", Path::new(path), false, None, &mut Inputs::default());
+        for path in ["no/such/file", "/dev/zero", "/", ""] {
+            assert!(other(path).unwrap().is_none(), "{path}: reading it reports the error");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_to_be_kept_is_explained() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        named.as_file().set_len(MAX_BYTES + 1).unwrap();
+        let mut contents = ContentReader::default();
+        let mut file =
+            |conflict| contents.file("--body", named.path(), true, conflict, &mut Inputs::default());
+        let error = file(Some("--cookies")).unwrap_err();
+        let RunError::Usage(problem) = &error else { panic!("{error}") };
+        assert!(problem.what.ends_with("the file is larger than the maximum of 256 MiB"), "{error}");
+        assert_eq!(problem.hint.as_deref(), Some("a larger file cannot be combined with --cookies"));
+        assert_eq!(file(None).unwrap().unwrap().length(), MAX_BYTES + 1);
     }
 }

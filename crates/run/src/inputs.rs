@@ -1,12 +1,12 @@
 //! The files that a job names: each is read with a limit and remembered, so that no output replaces an input.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// Largest file that a job names: each thread has its own copy of a request.
+/// Largest file that is kept in memory.
 pub const MAX_BYTES: u64 = 256 << 20;
 
 /// The files read so far.
@@ -36,6 +36,17 @@ impl Inputs {
     /// All of standard input, with the same limit.
     pub fn read_standard_input(&mut self, named_by: &str) -> io::Result<Vec<u8>> {
         self.content(named_by, io::stdin().as_fd().try_clone_to_owned()?.into())
+    }
+
+    /// Standard input, if it is a regular file of which nothing was read: it can be read by position, and may be larger
+    /// than [`MAX_BYTES`].
+    pub fn open_standard_input(&mut self, named_by: &str) -> io::Result<Option<File>> {
+        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        if !file.metadata()?.is_file() || file.stream_position()? > 0 {
+            return Ok(None);
+        }
+        self.remember(named_by, &file)?;
+        Ok(Some(file))
     }
 
     /// Opens a regular file that is read in parts, and may be larger than [`MAX_BYTES`].
@@ -70,6 +81,20 @@ impl Inputs {
         let input = self.0.iter().find(|input| input.inode == inode(metadata))?;
         Some(&input.named_by)
     }
+}
+
+/// Fills a buffer from a position on, up to the end of the file.
+pub(crate) fn read_fully_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match file.read_at(&mut buffer[read..], position + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
 }
 
 fn inode(metadata: &Metadata) -> (u64, u64) {

@@ -5,6 +5,7 @@
 //! output; a [`Sink`] can show a run in progress.
 
 mod blocks;
+mod body_file;
 mod content;
 mod debug;
 pub mod environment;

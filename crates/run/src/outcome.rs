@@ -145,6 +145,7 @@ fn record(
         generator_samples: sampled.samples.generator,
         intervals: intervals(job, &outcome),
         expect_continue: expect_continue(job, &outcome),
+        body_faults: body_faults(prepared, &outcome.connections),
         carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),
         // What follows from these is set below; loaders and a profile are added by others.
@@ -412,6 +413,17 @@ fn carried_over(outcome: &RunOutcome) -> record::CarriedOver {
 }
 
 /// How bodies that waited for 100 Continue were sent, if any wait.
+/// What went wrong with the files of bodies that were read while they were sent.
+fn body_faults(prepared: &Prepared, counts: &ConnectionCounts) -> Option<record::BodyFaults> {
+    let connections = sum_of(counts, |failure| failure == ConnectionFailure::BodyUnreadable);
+    let mut faults = record::BodyFaults { connections, ..record::BodyFaults::default() };
+    for file in prepared.body_files.iter().filter(|file| file.has_changed()) {
+        // Several requests may have the same file.
+        faults.add(&record::BodyFaults { changed: vec![file.name().to_owned()], connections: 0 });
+    }
+    (faults != record::BodyFaults::default()).then_some(faults)
+}
+
 fn expect_continue(job: &Job, outcome: &RunOutcome) -> Option<record::ExpectContinue> {
     let ContinueCounts { continued, answered, silent, waits } = &outcome.continues;
     let waits_for_any = job.requests.iter().any(|request| request.expect_continue);

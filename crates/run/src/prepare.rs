@@ -1,5 +1,6 @@
 //! Turns a job into a run that can start: everything is checked and looked up, but not started.
 
+use crate::body_file::BodyFile;
 use crate::grpc::Calls;
 use crate::replay::{read_log, replay};
 use crate::schedule::read_schedule;
@@ -36,6 +37,8 @@ pub struct Prepared {
     pub(crate) destination: Destination,
     /// The calls of gRPC, if the requests are calls.
     pub(crate) calls: Option<Calls>,
+    /// The files of bodies that are read while they are sent.
+    pub(crate) body_files: Vec<Arc<BodyFile>>,
     /// The cores this process may run on.
     pub(crate) cores: Vec<u32>,
     /// Settings of the machine that are held during the run.
@@ -63,8 +66,8 @@ impl Prepared {
         let local = asked_sources(job.source.as_deref())?;
         let destination = Destination::find(&job, &local, inputs)?;
         let calls = Calls::find(&mut job, &destination, inputs)?;
-        let requests = match job.is_websocket() {
-            true => websocket::messages(&job, inputs)?,
+        let (requests, body_files) = match job.is_websocket() {
+            true => (websocket::messages(&job, inputs)?, Vec::new()),
             false => requests::requests(&job, calls.as_ref(), inputs)?,
         };
         let requests = Arc::new(requests);
@@ -89,6 +92,7 @@ impl Prepared {
             },
             destination,
             calls,
+            body_files,
             cores,
             held: Vec::new(),
             gates,

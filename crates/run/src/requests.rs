@@ -1,20 +1,23 @@
 //! Converts the requests of a job to those of the engine: reads contents, compiles templates, prepares checks.
 
-use crate::content::{ContentReader, read};
+use crate::body_file::BodyFile;
+use crate::content::{ContentReader, MAX_BODY_BYTES, read};
 use crate::grpc::Calls;
 use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError, sessions};
 use paceline_engine::kernel::wall_clock_distance;
 use paceline_engine::stream::{JsonPlace, MessageTime, StreamPlan, TextSearch};
-use paceline_engine::{BodyCheck, CallCheck, RequestKind, Requests, ResponseCheck, Upload, UploadBody};
+use paceline_engine::{
+    BodyCheck, BodySource, CallCheck, ReadBody, RequestKind, Requests, ResponseCheck, Upload, UploadBody,
+};
 use paceline_files::without_byte_order_mark;
 use paceline_http::h2::Http2Request;
 use paceline_http::{
-    BodyFraming, EventFormat, GeneratedBody, HttpVersion, LineFiles, Request, RequestError, RequestTemplate,
-    generated_bytes,
+    BodyFraming, BodyLayout, EventFormat, GeneratedBody, HttpVersion, LineFiles, Request, RequestError,
+    RequestTemplate, generated_bytes, h3,
 };
 use paceline_job::{
-    BodyExpectation, Headers, Job, Protocol, RequestSpec, StreamFormat, StreamSpec, check_pointer,
+    BodyExpectation, Content, Headers, Job, Protocol, RequestSpec, StreamFormat, StreamSpec, check_pointer,
 };
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -25,20 +28,23 @@ const DECODED: [&str; 7] = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity
 
 /// A generated body up to this length is kept in memory, and sent with its head.
 const KEPT_BYTES: u64 = 64 << 10;
-/// The longest generated body.
-const MAX_GENERATED_BYTES: u64 = 1 << 50;
 /// A body over HTTP/2 above this length is sent in several turns of its connection.
 const LONG_BODY_BYTES: u64 = 128 << 10;
 
-/// Prepares the requests of a job over HTTP.
-pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) -> Result<Requests, RunError> {
+/// Prepares the requests of a job over HTTP. Also returns the files of bodies that are read while they are sent.
+pub(crate) fn requests(
+    job: &Job,
+    calls: Option<&Calls>,
+    inputs: &mut Inputs,
+) -> Result<(Requests, Vec<Arc<BodyFile>>), RunError> {
     let mut files = LineFiles::default();
     let mut contents = ContentReader::default();
+    let mut body_files = Vec::new();
     let (mut kinds, mut http2, mut uploads) = (Vec::new(), Vec::new(), Vec::new());
     let plan = sessions::plan(job)?;
     for (kind, spec) in job.requests.iter().enumerate() {
         files.set_variables(plan.as_ref().map_or_else(Vec::new, |plan| sessions::variables(plan, kind)));
-        let mut request = request(job, spec, &mut contents, inputs)?;
+        let (mut request, file) = request(job, spec, &mut contents, inputs)?;
         if let Some(calls) = calls {
             request = calls.request(kind, spec, request, &mut files, inputs)?;
         }
@@ -46,7 +52,8 @@ pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) ->
             if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
         let template = template(&request, spec, &mut files, inputs).map_err(invalid)?;
-        uploads.push(upload(job, &request));
+        uploads.push(upload(job, &request, file.as_ref()));
+        body_files.extend(file);
         if job.protocol.has_streams() {
             http2.push(over_http2(job, &request, spec, &files).map_err(|error| invalid(error.into()))?);
         }
@@ -63,18 +70,33 @@ pub(crate) fn requests(job: &Job, calls: Option<&Calls>, inputs: &mut Inputs) ->
         kinds.push(RequestKind { weight: spec.weight, template, method: request.method_kind(), check });
     }
     let requests = Requests::from_kinds(kinds, files.count()).with_http2(http2).with_uploads(uploads);
-    Ok(match plan {
+    let requests = match plan {
         Some(plan) => requests.with_sessions(plan),
         None => requests,
-    })
+    };
+    Ok((requests, body_files))
 }
 
-/// How the body of a request is sent.
-fn upload(job: &Job, request: &Request) -> Upload {
-    let generated = request.generated.map(|length| GeneratedBody::over_http1(length, request.framing));
+/// How the body of a request is sent; `file` is the file that it is read from.
+fn upload(job: &Job, request: &Request, file: Option<&Arc<BodyFile>>) -> Upload {
     let length = request.generated.unwrap_or(request.body.len() as u64);
+    let body = match (file, request.generated) {
+        (Some(file), _) => {
+            let layout = match job.protocol {
+                Protocol::Http10 | Protocol::Http11 => BodyLayout::over_http1(length, request.framing),
+                Protocol::Http2 => BodyLayout::plain(length),
+                Protocol::Http3 => h3::body_layout(length, request.framing),
+            };
+            let source: Arc<dyn BodySource> = Arc::<BodyFile>::clone(file);
+            Some(UploadBody::Read(ReadBody::new(source, layout)))
+        }
+        (None, Some(length)) if !job.protocol.has_streams() => {
+            Some(UploadBody::Generated(GeneratedBody::over_http1(length, request.framing)))
+        }
+        (None, _) => None,
+    };
     Upload {
-        body: generated.filter(|_| !job.protocol.has_streams()).map(UploadBody::Generated),
+        body,
         awaits_continue: request.expects_continue && request.has_body(),
         is_long: job.protocol == Protocol::Http2 && length > LONG_BODY_BYTES,
     }
@@ -100,22 +122,26 @@ fn named_by(job: &Job, flag: &'static str) -> &'static str {
     if job.is_mix() { "--mix" } else { flag }
 }
 
-/// Encodes one request.
+/// Prepares one request. Also returns the file of its body, if that is read while it is sent.
 pub(crate) fn request(
     job: &Job,
     spec: &RequestSpec,
     contents: &mut ContentReader,
     inputs: &mut Inputs,
-) -> Result<Request, RunError> {
+) -> Result<(Request, Option<Arc<BodyFile>>), RunError> {
     let get = Request::get(&job.url);
-    let (body, generated) = body(job, spec, contents, inputs)?;
+    let (body, generated, file) = match body(job, spec, contents, inputs)? {
+        RequestBody::Kept(bytes) => (bytes, None, None),
+        RequestBody::Generated(length) => (Vec::new(), Some(length), None),
+        RequestBody::File(file) => (Vec::new(), Some(file.length()), Some(Arc::new(file))),
+    };
     let mut headers = spec.headers.clone();
     let version = connection_fields(job, &mut headers);
     let through_proxy = job.proxy.as_ref().filter(|_| !job.url.scheme.uses_tls());
     if let Some(authorization) = through_proxy.and_then(proxy_authorization) {
         headers.set_default("Proxy-Authorization", authorization);
     }
-    Ok(Request {
+    let request = Request {
         method: spec.method.clone(),
         path: spec.path.clone().unwrap_or(get.path),
         headers: headers.0,
@@ -127,31 +153,46 @@ pub(crate) fn request(
         through_proxy: through_proxy.map(|_| job.url.scheme),
         host: get.host,
         version,
-    })
+    };
+    Ok((request, file))
 }
 
-/// The body of a request, and the length of one that is generated and not kept.
+/// The body of a request.
+enum RequestBody {
+    /// These bytes.
+    Kept(Vec<u8>),
+    /// It is generated while it is sent, with this length.
+    Generated(u64),
+    /// It is read while it is sent.
+    File(BodyFile),
+}
+
+/// The body of a request. A file that must be kept in memory is read.
 fn body(
     job: &Job,
     spec: &RequestSpec,
     contents: &mut ContentReader,
     inputs: &mut Inputs,
-) -> Result<(Vec<u8>, Option<u64>), RunError> {
+) -> Result<RequestBody, RunError> {
     let named_by = named_by(job, "--body");
     let wrong = |size: &str, why: &str| {
         RunError::usage(format!("{named_by}: {{bytes:{size}}}: {why}"))
             .hint("write a size such as 500, 64k, 20MB or 1GiB")
     };
     match spec.generated_body().map_err(|size| wrong(&size, "not a size"))? {
-        Some(length) if length > MAX_GENERATED_BYTES => {
-            Err(wrong(&length.to_string(), "the maximum is 1 PiB"))
+        Some(length) if length > MAX_BODY_BYTES => Err(wrong(&length.to_string(), "the maximum is 1 PiB")),
+        Some(length) if length <= KEPT_BYTES => Ok(RequestBody::Kept(generated_bytes(length as usize))),
+        Some(length) => Ok(RequestBody::Generated(length)),
+        None => {
+            let Some(content) = &spec.body else { return Ok(RequestBody::Kept(Vec::new())) };
+            if let Content::File { file } = content
+                && let Some(file) =
+                    contents.file(named_by, file, spec.literal, job.body_conflict(), inputs)?
+            {
+                return Ok(RequestBody::File(file));
+            }
+            contents.read(named_by, content, inputs).map(RequestBody::Kept)
         }
-        Some(length) if length <= KEPT_BYTES => Ok((generated_bytes(length as usize), None)),
-        Some(length) => Ok((Vec::new(), Some(length))),
-        None => match &spec.body {
-            Some(content) => Ok((contents.read(named_by, content, inputs)?, None)),
-            None => Ok((Vec::new(), None)),
-        },
     }
 }
 
@@ -335,7 +376,7 @@ mod tests {
             let headers =
                 given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             let spec = RequestSpec { headers: Headers(headers), ..RequestSpec::default() };
-            let request =
+            let (request, _) =
                 request(&job, &spec, &mut ContentReader::default(), &mut Inputs::default()).unwrap();
             String::from_utf8(request.encode().unwrap()).unwrap()
         };

@@ -23,7 +23,8 @@ pub(crate) fn messages(job: &Job, inputs: &mut Inputs) -> Result<Requests, RunEr
         let invalid = |error: CompileError| {
             if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
-        let request = request(job, spec, &mut contents, inputs)?;
+        // The body of a message is never read while it is sent.
+        let (request, _) = request(job, spec, &mut contents, inputs)?;
         if !spec.literal {
             read_lines(&request, spec, &mut files, inputs).map_err(invalid)?;
         }

@@ -10,6 +10,7 @@ mod groups;
 mod range;
 mod sends;
 
+use crate::inputs::read_fully_at;
 use crate::{Inputs, RunError};
 use entry::LogEntry;
 use format::LogFormat;
@@ -22,7 +23,6 @@ use range::LogRange;
 use sends::LoggedSends;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -276,20 +276,6 @@ impl LogReader {
         let length = self.chunk.get(start..)?.iter().position(|byte| *byte == b'\n')?;
         Some(start..start + length)
     }
-}
-
-/// Fills a buffer from a position on, up to the end of the file.
-fn read_fully_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usize> {
-    let mut read = 0;
-    while read < buffer.len() {
-        match file.read_at(&mut buffer[read..], position + read as u64) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
 
 impl RequestScript for LogReader {

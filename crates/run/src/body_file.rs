@@ -1,0 +1,133 @@
+//! Files of request bodies that are read while they are sent, so that they may be larger than the memory.
+//!
+//! They are read by position instead of mapped into memory: a mapped file that becomes shorter would end the process
+//! (SIGBUS).
+
+use crate::inputs::read_fully_at;
+use paceline_engine::BodySource;
+use paceline_http::may_have_placeholder;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::time::SystemTime;
+
+/// What is searched for placeholders at once.
+const BLOCK_BYTES: usize = 256 * 1024;
+/// The bytes that two blocks have in common: more than the word of a placeholder has.
+const OVERLAP_BYTES: usize = 64;
+
+/// The open file of a request body.
+#[derive(Debug)]
+pub(crate) struct BodyFile {
+    /// Its name, without its folder.
+    name: String,
+    file: File,
+    length: u64,
+    /// When it was last modified before the run; none if the file system does not tell.
+    modified: Option<SystemTime>,
+}
+
+impl BodyFile {
+    /// A file with its present length.
+    pub(crate) fn new(name: String, file: File) -> io::Result<Self> {
+        let about = file.metadata()?;
+        Ok(Self { name, file, length: about.len(), modified: about.modified().ok() })
+    }
+
+    /// Its name, without its folder.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its length before the run, in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether it was modified since.
+    pub(crate) fn has_changed(&self) -> bool {
+        let is_same =
+            |about: std::fs::Metadata| about.len() == self.length && about.modified().ok() == self.modified;
+        !self.file.metadata().is_ok_and(is_same)
+    }
+
+    /// Whether it is text that is not sent as it is: with placeholders, or two braces. All of a text is read for this;
+    /// the search ends at the first byte that is not UTF-8.
+    pub(crate) fn may_have_placeholder(&self) -> io::Result<bool> {
+        let (mut block, mut at, mut is_found) = (Vec::new(), 0, false);
+        loop {
+            let kept = block.len();
+            block.resize(BLOCK_BYTES, 0);
+            let read = read_fully_at(&self.file, &mut block[kept..], at)?;
+            block.truncate(kept + read);
+            at += read as u64;
+            let is_last = block.len() < BLOCK_BYTES;
+            match std::str::from_utf8(&block) {
+                // Otherwise the block ends within a character.
+                Err(error) if is_last || error.error_len().is_some() => return Ok(false),
+                Ok(_) | Err(_) => {}
+            }
+            let end = if is_last { block.len() } else { BLOCK_BYTES - OVERLAP_BYTES };
+            is_found = is_found || may_have_placeholder(&block, end);
+            if is_last {
+                return Ok(is_found);
+            }
+            // The next block begins with a whole character.
+            let is_start = |at: &usize| block[*at] & 0b1100_0000 != 0b1000_0000;
+            let start = (end..block.len()).find(is_start).unwrap_or(end);
+            block.drain(..start);
+        }
+    }
+}
+
+impl BodySource for BodyFile {
+    fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(into, at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn file(content: &[u8]) -> BodyFile {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content).unwrap();
+        BodyFile::new("body".to_owned(), file).unwrap()
+    }
+
+    #[test]
+    fn a_text_of_any_length_is_searched_for_placeholders() {
+        for length in [0, 1, BLOCK_BYTES - OVERLAP_BYTES - 3, BLOCK_BYTES - 2, BLOCK_BYTES, 3 * BLOCK_BYTES] {
+            let text = |end: &str| {
+                // Two bytes for each character, so that blocks may end within one.
+                let before = "x".repeat(length % 2) + &"\u{e9}".repeat(length / 2);
+                file(format!("{before}{end}{}", "\u{e9}".repeat(100)).as_bytes())
+            };
+            for end in ["{seq}", "{{", "{line:a}"] {
+                assert!(text(end).may_have_placeholder().unwrap(), "{end} after {length}");
+            }
+            for end in ["", "{", "{\"seq\": 1}", "{sequence"] {
+                assert!(!text(end).may_have_placeholder().unwrap(), "{end} after {length}");
+            }
+            let mut bytes = vec![b'x'; length];
+            bytes.extend_from_slice(b"{seq}\xff");
+            assert!(!file(&bytes).may_have_placeholder().unwrap(), "not text after {length}");
+        }
+    }
+
+    #[test]
+    fn a_changed_file_is_noticed_and_a_short_one_is_an_error() {
+        let body = file(b"hello");
+        let mut bytes = [0; 4];
+        body.read_at(1, &mut bytes).unwrap();
+        assert!(bytes == *b"ello" && !body.has_changed());
+        body.file.set_len(3).unwrap();
+        assert!(body.has_changed());
+        assert_eq!(body.read_at(1, &mut bytes).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let body = file(b"hello");
+        body.file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert!(body.has_changed() && body.length() == 5);
+    }
+}
