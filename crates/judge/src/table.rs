@@ -115,7 +115,7 @@ verdict_table! {
     } with { advice: String = "What to change depends on the most frequent failure. To see a response: `curl -i URL`" }
     => "{advice}";
 
-    /// The file of a request's body, which is read while it is sent (above 16 MiB), was modified during the run, or
+    /// The file of a request's body, which is read while it is sent (above 32 MiB), was modified during the run, or
     /// could not be read to its end: requests had parts of both versions, or ended in the middle, and Paceline closed
     /// their connections.
     BodyChanged "body_changed" Run [User]

@@ -128,7 +128,7 @@ impl Prepared {
                 || spec.chunk_bytes.is_some() && job.protocol.has_streams()
         };
         if self.settings.requests.have_read_bodies() {
-            let what = "--debug cannot show a body from a file above 16 MiB, which is read while it is sent";
+            let what = "--debug cannot show a body from a file above 32 MiB, which is read while it is sent";
             return Err(RunError::usage(what).hint("use a shorter file"));
         }
         if !job.requests.iter().any(is_refused) {
