@@ -1,16 +1,21 @@
-//! Tests uploads: bodies in chunks, generated ones, and bodies after `100 Continue`, as servers receive them.
+//! Tests uploads: bodies in chunks, generated ones, long files, and bodies after `100 Continue`, as servers receive
+//! them.
 //!
-//! When each part is sent is tested in virtual time (`crates/engine/tests/it/uploads.rs`).
+//! When each part is sent is tested in virtual time (`crates/engine/tests/it/uploads.rs` and `read_bodies.rs`).
 
 use super::server::Server;
-use super::{complaint, count, ok, paceline, run};
+use super::{PACELINE, complaint, count, ok, paceline, run};
 use crate::faults::servers::each;
 use paceline_http::h2;
 use serde_json::Value;
-use std::io::{Read as _, Write as _};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 /// The record of a run against an address.
 fn record(address: SocketAddr, flags: &[&str]) -> Value {
@@ -151,6 +156,149 @@ fn a_refused_body_is_not_sent() {
     assert_eq!((&record["connections"]["closed_as_asked"], surplus.load(Ordering::Relaxed)), (&6.into(), 0));
 }
 
+/// The body of the next request on a connection, with a length or in chunks.
+fn read_body(reader: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
+    let (mut head, mut body) = (String::new(), Vec::new());
+    while !head.ends_with("\r\n\r\n") {
+        reader.read_line(&mut head).ok().filter(|count| *count > 0)?;
+    }
+    if let Some(rest) = head.split("Content-Length: ").nth(1) {
+        body.resize(rest.lines().next()?.parse().ok()?, 0);
+        reader.read_exact(&mut body).ok()?;
+        return Some(body);
+    }
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let (start, length) = (body.len(), usize::from_str_radix(line.trim_end(), 16).ok()?);
+        body.resize(start + length + 2, 0);
+        reader.read_exact(&mut body[start..]).ok()?;
+        body.truncate(start + length);
+        if length == 0 {
+            return Some(body);
+        }
+    }
+}
+
+/// Answers each request after `look` at its body: 200 if that is as expected.
+fn look_at_bodies(look: impl Fn(&[u8]) -> bool + Clone + Send + 'static) -> SocketAddr {
+    each(move |stream| {
+        let mut reader = BufReader::new(stream);
+        while let Some(body) = read_body(&mut reader) {
+            let no = b"HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n";
+            let _ = reader.get_mut().write_all(if look(&body) { OK } else { no });
+        }
+    })
+}
+
+/// Bytes that are not text, more than are kept in memory.
+fn long_content() -> Vec<u8> {
+    (0..=250).collect::<Vec<u8>>().repeat((33 << 20) / 251)
+}
+
+fn body_flag(path: &Path) -> String {
+    format!("@{}", path.display())
+}
+
+/// A file of this length without content, and the flag that sends it.
+fn empty_file(length: u64) -> (tempfile::NamedTempFile, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(length).unwrap();
+    let flag = body_flag(file.path());
+    (file, flag)
+}
+
+#[test]
+fn a_long_file_arrives_whole() {
+    let content = Arc::new(long_content());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), content.as_slice()).unwrap();
+    let (flag, expected) = (body_flag(file.path()), Arc::clone(&content));
+    let address = look_at_bodies(move |body| body == expected.as_slice());
+    for flags in [&["--body", &flag][..], &["--chunked=100k", "--body", &flag]] {
+        let record = record(address, &[&["-n", "3", "-c", "2"], flags].concat());
+        assert_eq!(count(&record["total"], "ok"), 3, "{flags:?}: {record}");
+        assert_eq!(record["body_faults"], Value::Null);
+    }
+    let url = format!("http://{address}/");
+    let flags = ["run", &url, "-n", "2", "-c", "1", "--format", "json", "--body", "@-"];
+    let output = Command::new(PACELINE).args(flags).stdin(File::open(file.path()).unwrap()).output().unwrap();
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(count(&record["total"], "ok"), 2, "standard input: {record}");
+}
+
+#[test]
+fn a_file_larger_than_can_be_kept_needs_little_memory() {
+    let length = 300 << 20;
+    let (_file, flag) = empty_file(length);
+    let address = each(move |mut stream| {
+        let (mut buffer, mut left) = (vec![0; 1 << 20], 0);
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            if left == 0 {
+                // A head arrives in one read.
+                let end = buffer[..count].windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+                left = length + end as u64 + 4;
+            }
+            left -= count as u64;
+            if left == 0 {
+                let _ = stream.write_all(OK);
+            }
+        }
+    });
+    let record = record(address, &["-n", "2", "-c", "1", "-t", "1", "--literal", "--body", &flag]);
+    assert_eq!(count(&record["total"], "ok"), 2, "{record}");
+    let most = record["generator"]["rss_bytes_peak"].as_u64().unwrap();
+    assert!(most < 128 << 20, "{most} bytes");
+}
+
+#[test]
+fn a_file_that_changes_during_the_run_is_reported() {
+    let verdict = |record: &Value| {
+        let verdicts = record["verdicts"].as_array().unwrap();
+        verdicts.iter().find(|verdict| verdict["name"] == "body_changed").cloned().unwrap_or_default()
+    };
+    // Its content is modified, and its length stays.
+    let (file, flag) = empty_file(33 << 20);
+    let (path, name) =
+        (file.path().to_owned(), file.path().file_name().unwrap().to_str().unwrap().to_owned());
+    let address = look_at_bodies(move |_| {
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).is_ok()
+    });
+    let flags = ["-n", "3", "-c", "1", "--literal", "--body", &flag];
+    let found = record(address, &flags);
+    assert_eq!(
+        (count(&found["total"], "ok"), &verdict(&found)["severity"]),
+        (3, &"caution".into()),
+        "{found}"
+    );
+    assert_eq!(found["body_faults"]["changed"], serde_json::json!([name]));
+    // It becomes shorter: more than sockets hold is missing.
+    let (file, flag) = empty_file(100 << 20);
+    let path = file.path().to_owned();
+    let address = each(move |mut stream| {
+        let _ = stream.read(&mut [0; 1000]);
+        File::options().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let found = record(address, &["-n", "3", "-c", "1", "--literal", "--body", &flag]);
+    let counts = (count(&found["total"], "ok"), count(&found["total"], "io_failed"));
+    assert!(counts.0 == 0 && counts.1 > 0, "{found}");
+    let blamed = verdict(&found);
+    assert_eq!((&blamed["severity"], &blamed["blame"]), (&"invalid".into(), &"user".into()), "{found}");
+    assert!(found["body_faults"]["connections"].as_u64().unwrap() > 0, "{found}");
+}
+
+#[test]
+fn long_files_that_cannot_be_sent_are_refused() {
+    let (_file, flag) = empty_file((256 << 20) + 1);
+    let found = complaint(&["--body", &flag, "--cookies"]);
+    assert!(found.contains("the file is larger than the maximum of 256 MiB"), "{found}");
+    assert!(found.contains("a larger file cannot be combined with --cookies"), "{found}");
+    let found = complaint(&["--body", &flag, "--literal", "--debug"]);
+    assert!(found.contains("--debug cannot show a body from a file above 32 MiB"), "{found}");
+}
+
 /// Answers each request of an HTTP/2 connection when its body has ended, with the length of the body; keeps the longest
 /// DATA frame.
 fn count_http2(stream: &mut TcpStream, longest: &Mutex<usize>) -> std::io::Result<()> {
@@ -200,10 +348,14 @@ fn bodies_over_http_2_are_data_frames_of_the_size_of_a_chunk() {
     let longest = Arc::new(Mutex::new(0));
     let kept = Arc::clone(&longest);
     let address = each(move |mut stream| _ = count_http2(&mut stream, &kept));
+    let (file, long) = (tempfile::NamedTempFile::new().unwrap(), long_content());
+    std::fs::write(file.path(), &long).unwrap();
+    let flag = body_flag(file.path());
     for (chunked, body, length, frame) in [
         ("--chunked=1000", "{bytes:2MB}", 2_000_000, 1000),
         ("--chunked=3", "hello", 5, 3),
         ("--chunked=1MB", "{bytes:500kB}", 500_000, 16_384),
+        ("--chunked=10k", flag.as_str(), long.len() as u64, 10_000),
     ] {
         *longest.lock().unwrap() = 0;
         let expected = length.to_string();
