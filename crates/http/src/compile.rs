@@ -327,7 +327,7 @@ fn parts(
         Ok(match piece {
             PlaceholderPiece::Text(piece) => text(piece),
             PlaceholderPiece::Random { least, most } => TemplatePart::Random { least, span: most - least },
-            PlaceholderPiece::Sequence => TemplatePart::Sequence,
+            PlaceholderPiece::Sequence { first } => TemplatePart::Sequence { first },
             PlaceholderPiece::Variable(name) => {
                 let index = files.variable(name).ok_or_else(|| unknown_variable(place, value, name))?;
                 TemplatePart::Variable { index, in_path: matches!(place, PlaceholderPosition::Path) }

@@ -1,5 +1,5 @@
-//! Parses the placeholders in a text: `{rand:MIN:MAX}`, `{seq}`, `{line:FILE}`, `{var:NAME}`; `{{` stands for a
-//! brace.
+//! Parses the placeholders in a text: `{rand:MIN:MAX}`, `{seq}`, `{seq:FIRST}`, `{line:FILE}`, `{var:NAME}`; `{{`
+//! stands for a brace.
 //!
 //! [`crate::Request::compile`] parses paths, header values and bodies with it, once, before a run. A placeholder is a
 //! brace, a word, and then `:` or `}`. Other braces are text, so that JSON needs no escapes; text that looks like a
@@ -18,8 +18,8 @@ pub(crate) enum PlaceholderPiece<'t> {
     Text(&'t str),
     /// A number from `least` to `most`, both included, drawn for each request.
     Random { least: u64, most: u64 },
-    /// The number of the request.
-    Sequence,
+    /// The number of the request, counted from `first`.
+    Sequence { first: u64 },
     /// The next line of the file of this name.
     Line(&'t str),
     /// The value of this name, extracted from an earlier response of the session.
@@ -101,7 +101,10 @@ pub fn may_have_placeholder(text: &[u8], end: usize) -> bool {
 /// Parses the text between the braces of a placeholder.
 fn placeholder(inside: &str) -> Result<PlaceholderPiece<'_>, PlaceholderProblem> {
     match inside.split_once(':') {
-        None if inside == "seq" => Ok(PlaceholderPiece::Sequence),
+        None if inside == "seq" => Ok(PlaceholderPiece::Sequence { first: 0 }),
+        Some(("seq", first)) => {
+            number(first).map(|first| PlaceholderPiece::Sequence { first }).ok_or(PlaceholderProblem::Unknown)
+        }
         Some(("bytes", _)) => Err(PlaceholderProblem::Bytes),
         None if inside == "rand" => Err(PlaceholderProblem::Bounds),
         None if inside == "line" => Err(PlaceholderProblem::NoFile),
@@ -115,9 +118,12 @@ fn placeholder(inside: &str) -> Result<PlaceholderPiece<'_>, PlaceholderProblem>
     }
 }
 
+/// A number of digits alone: `parse` would accept a plus sign.
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn random(bounds: &str) -> Result<PlaceholderPiece<'_>, PlaceholderProblem> {
-    // `parse` would accept a plus sign.
-    let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     let (least, most) = bounds.split_once(':').ok_or(PlaceholderProblem::Bounds)?;
     match (number(least), number(most)) {
         (Some(least), Some(most)) if least <= most => Ok(PlaceholderPiece::Random { least, most }),
@@ -151,7 +157,7 @@ mod tests {
                 PlaceholderPiece::Text("/"),
                 PlaceholderPiece::Random { least: 1, most: 20 },
                 PlaceholderPiece::Text("?"),
-                PlaceholderPiece::Sequence,
+                PlaceholderPiece::Sequence { first: 0 },
                 PlaceholderPiece::Text("&"),
                 PlaceholderPiece::Line("a b.txt"),
                 PlaceholderPiece::Text("x")
@@ -184,8 +190,9 @@ mod tests {
         );
         assert_eq!(
             parse_placeholders("{{{seq}").unwrap(),
-            [PlaceholderPiece::Text("{"), PlaceholderPiece::Sequence]
+            [PlaceholderPiece::Text("{"), PlaceholderPiece::Sequence { first: 0 }]
         );
+        assert_eq!(parse_placeholders("{seq:100001}").unwrap(), [PlaceholderPiece::Sequence { first: 100_001 }]);
     }
 
     #[test]
@@ -213,7 +220,8 @@ mod tests {
         for (text, at, problem) in [
             ("/{sed}", 2, PlaceholderProblem::Unknown),
             ("{Seq}", 1, PlaceholderProblem::Unknown),
-            ("{seq:1}", 1, PlaceholderProblem::Unknown),
+            ("{seq:a}", 1, PlaceholderProblem::Unknown),
+            ("{seq:}", 1, PlaceholderProblem::Unknown),
             ("\u{e9}{id:5}", 2, PlaceholderProblem::Unknown),
             ("{line 5}", 1, PlaceholderProblem::Unknown),
             ("{seq", 1, PlaceholderProblem::Unclosed),

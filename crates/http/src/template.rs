@@ -124,8 +124,8 @@ pub(crate) enum TemplatePart {
     Text(Vec<u8>),
     /// A number from `least` to `least + span`.
     Random { least: u64, span: u64 },
-    /// The number of the request.
-    Sequence,
+    /// The number of the request, counted from `first`.
+    Sequence { first: u64 },
     /// The next line of a file, which has at least one.
     Line { file: usize, lines: Arc<FileLines> },
     /// The length of the body.
@@ -145,7 +145,7 @@ impl TemplatePart {
         match self {
             TemplatePart::Text(text) => text.len(),
             TemplatePart::Random { least, span } => digits(least + span),
-            TemplatePart::Sequence | TemplatePart::BodyLength => MAX_DIGITS,
+            TemplatePart::Sequence { .. } | TemplatePart::BodyLength => MAX_DIGITS,
             TemplatePart::Line { lines, .. } => lines.longest(),
             TemplatePart::Chunks { added, .. } => *added,
             TemplatePart::Variable { in_path: false, .. } => MAX_VARIABLE_BYTES,
@@ -159,7 +159,9 @@ impl TemplatePart {
         match self {
             TemplatePart::Text(text) => text.len(),
             TemplatePart::Line { lines, .. } => lines.get(value as usize).len(),
-            TemplatePart::Random { .. } | TemplatePart::Sequence | TemplatePart::BodyLength => digits(value),
+            TemplatePart::Random { .. } | TemplatePart::Sequence { .. } | TemplatePart::BodyLength => {
+                digits(value)
+            }
             TemplatePart::Variable { .. } => ExtractedTexts::range(value).len(),
             TemplatePart::Chunks { .. } => 0,
         }
@@ -389,7 +391,7 @@ impl<R: RandomBits> Expander<R> {
             TemplatePart::Variable { index, in_path } => {
                 self.texts.places.get(*index).map_or(0, |places| places[usize::from(*in_path)])
             }
-            TemplatePart::Sequence => self.number(),
+            TemplatePart::Sequence { first } => first.wrapping_add(self.number()),
             TemplatePart::Random { least, span } => {
                 // The bias towards some values is at most span / 2^64.
                 let scaled = u128::from(self.random.next_bits()) * (u128::from(*span) + 1);
@@ -433,7 +435,7 @@ impl DrawnValues {
                 TemplatePart::Text(text) => into.extend_from_slice(text),
                 TemplatePart::Line { lines, .. } => into.extend_from_slice(lines.get(*value as usize)),
                 TemplatePart::Chunks { size, .. } => divide_into_chunks(into, *value as usize, *size),
-                TemplatePart::Random { .. } | TemplatePart::Sequence | TemplatePart::BodyLength => {
+                TemplatePart::Random { .. } | TemplatePart::Sequence { .. } | TemplatePart::BodyLength => {
                     push_number(into, *value)
                 }
                 TemplatePart::Variable { .. } => {

@@ -147,6 +147,16 @@ fn numbers_and_lines_are_divided_among_workers() {
 }
 
 #[test]
+fn numbers_may_begin_at_another_one_than_zero() {
+    let template = request("GET", "/{seq:100001}/{seq}", &[], "").compile(&LineFiles::default()).unwrap();
+    let mut expander = expander(&template, 1, 2);
+    let lines = [1, 3].map(|number| (number, parse_request(&next(&mut expander, &template)).0.line));
+    for (number, line) in lines {
+        assert_eq!(line, format!("GET /{}/{number} HTTP/1.1", 100_001 + number));
+    }
+}
+
+#[test]
 fn random_numbers_fill_their_range() {
     let template = request("GET", "/{rand:8:11}", &[], "").compile(&LineFiles::default()).unwrap();
     let mut expander = expander(&template, 0, 1);
