@@ -6,8 +6,8 @@ use crate::CatalogueError;
 use crate::document::Document;
 use crate::stream::{WireStream, stream_of};
 use paceline_job::{
-    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, GrpcCode, Headers, MAX_CHUNK_BYTES,
-    Nanos, RequestSpec, Think, hexadecimal, parse_duration,
+    BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, GrpcCode, Headers, JsonForm,
+    MAX_CHUNK_BYTES, Nanos, RequestSpec, Think, hexadecimal, parse_duration,
 };
 use regex::bytes::Regex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,6 +104,7 @@ struct WireRequest {
     expect_body_file: Option<Spanned<String>>,
     expect_sha256: Option<Spanned<String>>,
     expect_json: Option<Spanned<BTreeMap<Spanned<String>, toml::Value>>>,
+    expect_json_form: Option<Spanned<String>>,
     stream: Option<Spanned<WireStream>>,
     session: Option<String>,
     think: Option<Spanned<String>>,
@@ -157,7 +158,8 @@ fn request_of(request: Spanned<WireRequest>, document: &Document) -> Result<File
     Ok(FileRequest { spec, line: document.line(at) })
 }
 
-fn weight_of(weight: Option<&Spanned<i64>>, document: &Document) -> Result<u32, CatalogueError> {
+/// How often a request is sent, relative to the others.
+pub(crate) fn weight_of(weight: Option<&Spanned<i64>>, document: &Document) -> Result<u32, CatalogueError> {
     let Some(weight) = weight else { return Ok(1) };
     match u32::try_from(*weight.get_ref()) {
         Ok(number @ 1..=MAX_WEIGHT) => Ok(number),
@@ -275,21 +277,28 @@ fn expected_body(
     at: usize,
     document: &Document,
 ) -> Result<Option<BodyExpectation>, CatalogueError> {
-    match (wire.expect_body, wire.expect_body_file, wire.expect_sha256, wire.expect_json) {
-        (None, None, None, None) => Ok(None),
-        (Some(text), None, None, None) => Ok(Some(BodyExpectation::Exact(Content::Text(text)))),
-        (None, Some(file), None, None) => Ok(Some(BodyExpectation::Exact(beside(&file, document)))),
-        (None, None, Some(digest), None) => match hexadecimal::parse(digest.get_ref()) {
+    let (body, file, digest) = (wire.expect_body, wire.expect_body_file, wire.expect_sha256);
+    match (body, file, digest, wire.expect_json, wire.expect_json_form) {
+        (None, None, None, None, None) => Ok(None),
+        (Some(text), None, None, None, None) => Ok(Some(BodyExpectation::Exact(Content::Text(text)))),
+        (None, Some(file), None, None, None) => Ok(Some(BodyExpectation::Exact(beside(&file, document)))),
+        (None, None, Some(digest), None, None) => match hexadecimal::parse(digest.get_ref()) {
             Some(digest) => Ok(Some(BodyExpectation::Sha256(digest))),
             None => {
                 let problem = "`expect_sha256` is not 64 hexadecimal digits";
                 Err(document.complain(Some(digest.span().start), problem))
             }
         },
-        (None, None, None, Some(table)) => json_of(table, document).map(Some),
+        (None, None, None, Some(table), None) => json_of(table, document).map(Some),
+        (None, None, None, None, Some(form)) => match JsonForm::parse(form.get_ref()) {
+            Ok(form) => Ok(Some(BodyExpectation::JsonForm(form))),
+            Err(error) => {
+                Err(document.complain(Some(form.span().start), format!("`expect_json_form`: {error}")))
+            }
+        },
         _ => {
-            let problem =
-                "use only one of `expect_body`, `expect_body_file`, `expect_sha256` and `expect_json`";
+            let problem = "use only one of `expect_body`, `expect_body_file`, `expect_sha256`, `expect_json` \
+                           and `expect_json_form`";
             Err(document.complain(Some(at), problem))
         }
     }

@@ -110,7 +110,11 @@ fn errors_name_their_line() {
         ),
         (
             "[[request]]\nexpect_body = 'a'\nexpect_json = { '/d' = 1 }\n",
-            "mixes/shop.toml:1: use only one of `expect_body`, `expect_body_file`, `expect_sha256` and `expect_json`",
+            "mixes/shop.toml:1: use only one of `expect_body`, `expect_body_file`, `expect_sha256`, `expect_json` and `expect_json_form`",
+        ),
+        (
+            "[[request]]\nexpect_json_form = '{}'\n",
+            "mixes/shop.toml:2: `expect_json_form`: an object in `json_form` must have 1 to 64 fields, and names without JSON escapes",
         ),
     ] {
         assert_eq!(complaint(text), expected);
