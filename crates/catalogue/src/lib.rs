@@ -51,6 +51,6 @@ pub use variables::{
     KEY_FILE, VARIABLE_NAMES, Variables,
 };
 pub use workload::{
-    Computed, DATE, Expect, ExpectedBody, ExpectedCoding, Formula, HtmlPage, Refusal, RefusedStatus,
-    RequestBody, Workload, WorkloadCase,
+    Computed, DATE, Expect, ExpectedBody, ExpectedCoding, Formula, HtmlPage, LoadTemplate, Refusal,
+    RefusedStatus, RequestBody, Workload, WorkloadCase,
 };

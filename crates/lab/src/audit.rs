@@ -41,7 +41,7 @@ pub(crate) fn database_use(
     // Before the requests below, which are counted too.
     let after = database.counts().ok();
     let work = cell.case.database.unwrap_or_default();
-    let asked = address.filter(|_| work.rows_updated > 0);
+    let asked = address.filter(|_| work.returns_updated_rows());
     DatabaseUse {
         database: database.receipt.clone(),
         work,
@@ -126,7 +126,7 @@ pub fn examine_database(
             format!("{} {}: statements and rows counted by the database", case.method, case.path),
             missing(work, &counted),
         ));
-        if work.rows_updated > 0 {
+        if work.returns_updated_rows() {
             let wrong = not_stored(stored(case, address, database, engine.interrupt));
             checks.push(same(format!("{} {}: updates stored", case.method, case.path), wrong));
         }

@@ -140,8 +140,9 @@ fn add_stream(flags: &mut FlagList, stream: &StreamSpec) {
     flags.add_some("--message-time", message_time.clone());
 }
 
-/// Single requests of HTTP as a file for `--mix`, in equal shares, taken literally: a path is not a template. With
-/// `validated`, each response must have the body that passed validation.
+/// Single requests of HTTP as a file for `--mix`, with their weights. A request is taken literally, so that its path is
+/// not a template, unless a load sends a template instead. With `validated`, each response must have the body that passed
+/// validation, or its form.
 ///
 /// # Errors
 /// As [`CaseRequest::flags`].
@@ -160,12 +161,15 @@ fn mixed_request(
     validated: Option<&ValidatedBodies>,
 ) -> Result<String, String> {
     let file = |path: PathBuf| toml_text(&path.display().to_string());
+    let load = request.load.as_ref();
+    let path = load.map_or(&request.path, |load| &load.path);
     let mut lines = vec![
         "[[request]]".to_owned(),
         format!("name = {}", toml_text(&request.address)),
         format!("method = {}", toml_text(&request.method)),
-        format!("path = {}", toml_text(&request.path)),
-        "literal = true".to_owned(),
+        format!("path = {}", toml_text(path)),
+        format!("weight = {}", request.weight),
+        format!("literal = {}", load.is_none()),
         format!("expect_status = {}", request.expect.status),
     ];
     if !request.headers.is_empty() {
@@ -173,12 +177,26 @@ fn mixed_request(
         let fields: Vec<String> = request.headers.0.iter().map(field).collect();
         lines.push(format!("headers = {{ {} }}", fields.join(", ")));
     }
-    if let Some(body) = &request.body {
-        lines.push(format!("body_file = {}", file(bodies.keep(&body.bytes())?)));
+    match (load.and_then(|load| load.body.as_ref()), &request.body) {
+        (Some(body), _) => lines.push(format!("body = {}", toml_text(body))),
+        (None, Some(body)) => lines.push(format!("body_file = {}", file(bodies.keep(&body.bytes())?))),
+        (None, None) => {}
     }
     lines.extend(request.chunk_bytes.map(|size| format!("chunk_bytes = {size}")));
     if let Some(validated) = validated {
-        lines.push(format!("expect_body_file = {}", file(bodies.validated(request, validated)?)));
+        lines.push(match &request.expect.body {
+            ExpectedBody::JsonForm(form) => {
+                let form = serde_json::to_string(form).map_err(|error| error.to_string())?;
+                format!("expect_json_form = {}", toml_text(&form))
+            }
+            ExpectedBody::Exact(_)
+            | ExpectedBody::Digest { .. }
+            | ExpectedBody::Json(_)
+            | ExpectedBody::Html(_)
+            | ExpectedBody::Any => {
+                format!("expect_body_file = {}", file(bodies.validated(request, validated)?))
+            }
+        });
     }
     Ok(lines.join("\n") + "\n")
 }
@@ -248,6 +266,7 @@ mod tests {
     use super::*;
     use paceline_catalogue::Workload;
     use paceline_catalogue::fixture::TestTree;
+    use paceline_job::{BodyExpectation, Content, JsonForm};
 
     /// The only workload of a tree, whose text this is.
     fn workload(tree: &TestTree, text: &str) -> Workload {
@@ -353,6 +372,35 @@ mod tests {
         assert!(get.spec.expect_body.is_some() && post.spec.expect_body.is_some());
         let missing = request.flags(BodyFolder(&bodies), &ValidatedBodies::new()).unwrap_err();
         assert_eq!(missing, "there is no validated response body for some/get");
+    }
+
+    #[test]
+    fn a_load_sends_templates_by_weight_and_expects_the_form() {
+        let tree = TestTree::new();
+        let workload = workload(
+            &tree,
+            "mix = true\n\
+             [[case]]\nname = \"get\"\npath = \"/a/7\"\nweight = 15\nload = { path = \"/a/{rand:1:9}\" }\n\
+             expect = { status = 200, json_form = '{\"id\": \"1..9\"}' }\n\
+             [[case]]\nname = \"post\"\npath = \"/a\"\nbody = \"7\"\nload = { path = \"/a\", body = '{\"id\": {seq:10}}' }\n\
+             expect = { status = 201, json_form = '\"any\"' }\n",
+        );
+        let requests: Vec<&WorkloadCase> = workload.requests().collect();
+        let bodies = tree.path("bodies");
+        let text = mix_of(&requests, BodyFolder(&bodies), Some(&ValidatedBodies::new())).unwrap();
+        let read = paceline_catalogue::RequestFile::from_text(Path::new("mix.toml"), &text);
+        let read = read.unwrap_or_else(|error| panic!("{error}: {text}"));
+        let [get, post] = &read.requests[..] else { panic!("{text}") };
+        assert_eq!((get.spec.path.as_deref(), get.spec.weight), (Some("/a/{rand:1:9}"), 15));
+        assert!(!get.spec.literal && !post.spec.literal);
+        assert_eq!(post.spec.body, Some(Content::Text("{\"id\": {seq:10}}".to_owned())));
+        let forms = ["{\"id\": \"1..9\"}", "\"any\""].map(|form| JsonForm::parse(form).unwrap());
+        for (request, form) in [get, post].into_iter().zip(forms) {
+            assert_eq!(request.spec.expect_body, Some(BodyExpectation::JsonForm(form)));
+        }
+        // A warm-up checks no body.
+        let text = mix_of(&requests, BodyFolder(&bodies), None).unwrap();
+        assert!(!text.contains("expect_json_form") && text.contains("{rand:1:9}"), "{text}");
     }
 
     #[test]

@@ -28,6 +28,13 @@ pub struct DatabaseWork {
     pub rows_updated: u32,
 }
 
+impl DatabaseWork {
+    /// Whether a response has the rows that it updates, which it reads first, as that of TechEmpower's `updates`.
+    pub fn returns_updated_rows(self) -> bool {
+        self.rows_read > 0 && self.rows_updated > 0
+    }
+}
+
 /// The database's work over a run, its counters, and its CPU and memory use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseUse {
@@ -80,7 +87,7 @@ pub struct DatabaseReceipt {
 /// The counters of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseCounts {
-    /// Statements that read rows of the two tables.
+    /// Statements that read rows of its tables.
     pub selects: u64,
     /// Rows that these statements returned.
     pub rows_read: u64,

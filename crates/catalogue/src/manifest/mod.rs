@@ -200,7 +200,13 @@ impl Manifest {
     pub fn adapt(&self, workload: &Arc<Workload>) -> Arc<Workload> {
         let Some(own) = self.fixed.paths.get(&workload.name) else { return Arc::clone(workload) };
         let path = |path: &str| fixed::own_path(path, &workload.base, own);
-        let request = |case: &WorkloadCase| Some(WorkloadCase { path: path(&case.path)?, ..case.clone() });
+        let request = |case: &WorkloadCase| {
+            let mut adapted = WorkloadCase { path: path(&case.path)?, ..case.clone() };
+            if let Some(load) = &mut adapted.load {
+                load.path = path(&load.path)?;
+            }
+            Some(adapted)
+        };
         let case = |case: &WorkloadCase| {
             let mix = case.mix.iter().filter_map(request).collect();
             Some(WorkloadCase { mix, ..request(case)? })

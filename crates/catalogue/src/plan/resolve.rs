@@ -379,7 +379,12 @@ fn unsuitable(server: &Manifest, load: &PlannedLoad, case: &WorkloadCase) -> Opt
 fn unfit(load: &PlannedLoad, case: &WorkloadCase) -> Option<&'static str> {
     let is_http = case.protocol == WorkloadProtocol::Http;
     let is_stream = case.stream.is_some();
+    let database = load.database.as_ref().filter(|_| case.database.is_some());
     let reasons = [
+        (
+            database.is_some_and(|database| !case.is_for_database(&database.database)),
+            "its tables are in another database",
+        ),
         (load.http.is_some() && !is_http, "`http` applies only to workloads of HTTP"),
         (load.balanced.is_some() && !is_http, "a `balancer` carries only workloads of HTTP"),
         (!load.keep_alive && !is_http, "`keep_alive` applies only to workloads of HTTP"),

@@ -102,6 +102,10 @@ pub struct WorkloadCase {
     pub headers: Headers,
     /// The body of the request, or the message that is sent.
     pub body: Option<RequestBody>,
+    /// What a load sends instead of the path and the body, if its requests differ.
+    pub load: Option<LoadTemplate>,
+    /// How often a load sends it, relative to the other requests of its mix.
+    pub weight: u32,
     /// The size of the chunks in which the body is sent, in bytes; `None` for a body with its length.
     pub chunk_bytes: Option<NonZeroU32>,
     /// How a load reads the response as a stream of events, if it does.
@@ -110,11 +114,22 @@ pub struct WorkloadCase {
     pub proto: Option<PathBuf>,
     /// The right answer.
     pub expect: Expect,
-    /// The work of the database for it, if it needs one.
+    /// The work of the database for it, if it needs one; that of a mix is the least that each of its requests needs.
     pub database: Option<DatabaseWork>,
-    /// The requests that a load sends in equal shares, if there are several. The other fields are then those of the
+    /// The databases that have its tables; empty if all have them.
+    pub databases: Vec<String>,
+    /// The requests that a load sends by their weights, if there are several. The other fields are then those of the
     /// first, under the workload's name.
     pub mix: Vec<WorkloadCase>,
+}
+
+/// What a load sends instead of a request that is always the same: texts with the placeholders of a request file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadTemplate {
+    /// The path with its query, from `/`.
+    pub path: String,
+    /// The body; `None` for that of the request.
+    pub body: Option<String>,
 }
 
 impl WorkloadCase {
@@ -126,6 +141,16 @@ impl WorkloadCase {
     /// Whether it is a request of HTTP without a body: such requests are sent in unusual ways too, to test a server.
     pub fn is_plain(&self) -> bool {
         self.protocol == WorkloadProtocol::Http && self.body.is_none()
+    }
+
+    /// Whether this database has its tables.
+    pub fn is_for_database(&self, id: &str) -> bool {
+        self.databases.is_empty() || self.databases.iter().any(|known| known == id)
+    }
+
+    /// Whether its load changes rows of the database.
+    pub fn changes_rows(&self) -> bool {
+        self.requests().iter().any(|request| request.database.is_some_and(|work| work.rows_updated > 0))
     }
 
     /// Its name in a check: `GET /hello`, `POST /sum in chunks`, `gRPC /benchmark.BenchmarkService/GetSum`.
@@ -197,7 +222,8 @@ pub struct Expect {
     pub content_type: Option<String>,
     /// The only charset that the content type may have, if it has one; `None` for any.
     pub charset: Option<String>,
-    /// Required headers, not empty, in lower case; `a|b` requires one of the two. A `date` must be right.
+    /// Required headers, not empty, in lower case; `a|b` requires one of the two, `a: b` the value `b`. A `date` must be
+    /// right.
     pub headers: Vec<String>,
     /// The body without its content coding, or the message that answers.
     pub body: ExpectedBody,
@@ -312,6 +338,11 @@ impl Workload {
     /// Whether its requests need a database.
     pub fn needs_database(&self) -> bool {
         self.cases.iter().any(|case| case.database.is_some())
+    }
+
+    /// Whether it needs a database, and this one has its tables.
+    pub fn is_for_database(&self, id: &str) -> bool {
+        self.cases.iter().any(|case| case.database.is_some() && case.is_for_database(id))
     }
 
     /// The single requests of its cases, in order.

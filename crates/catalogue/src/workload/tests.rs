@@ -4,8 +4,8 @@
 //! this repository in `tests/it/repository.rs`.
 
 use crate::fixture::{HELLO, MANIFEST, TETRA, TestTree};
-use crate::{ExpectedBody, RefusedStatus, Workload};
-use paceline_record::WorkloadProtocol;
+use crate::{ExpectedBody, LoadTemplate, RefusedStatus, Workload};
+use paceline_record::{DatabaseWork, WorkloadProtocol};
 
 fn read(text: &str) -> Result<Workload, String> {
     let tree = TestTree::new();
@@ -59,10 +59,12 @@ fn a_body_may_be_in_a_file() {
 
 #[test]
 fn header_names_are_stored_in_lower_case() {
-    let text = HELLO
-        .replace("body = ", "headers = [\"Server\", \"Content-Length|X-Y\"]\ncharset = \"utf-8\"\nbody = ");
+    let text = HELLO.replace(
+        "body = ",
+        "headers = [\"Server\", \"Content-Length|X-Y\", \"X-Cache: HIT\"]\ncharset = \"utf-8\"\nbody = ",
+    );
     let expect = &read(&text).unwrap().cases[0].expect;
-    assert_eq!(expect.headers, ["server", "content-length|x-y"]);
+    assert_eq!(expect.headers, ["server", "content-length|x-y", "x-cache: HIT"]);
     assert_eq!(expect.charset.as_deref(), Some("utf-8"));
 }
 
@@ -97,6 +99,7 @@ fn errors_are_reported_with_their_line() {
         (body, "json = \"{a}\"", "some.toml:8: `json` is not valid JSON: key must be a string"),
         (body, "body = \"a\"\njson = \"1\"", "some.toml:5: `expect` needs exactly one of"),
         (body, "body = \"a\"\nheaders = [\"Server\", \"a b\"]", "some.toml:9: `a b` is not a header name"),
+        (body, "body = \"a\"\nheaders = [\"A|B: c\"]", "some.toml:9: `A|B: c` is not a header name"),
         (
             body,
             "body = \"a\"\nheader = [\"Server\"]",
@@ -225,6 +228,65 @@ fn cases_may_be_one_mix() {
     let single = read(HELLO).unwrap();
     assert_eq!(single.cases[0].requests(), &single.cases[..]);
     assert_eq!(single.static_files, None);
+}
+
+/// Reads and updates of one database, whose load differs from the requests that are checked.
+const ROWS: &str = r#"about = "x"
+mix = true
+databases = ["postgresql"]
+base = "/items/"
+
+[[case]]
+name = "read"
+weight = 3
+path = "/items/7"
+load = { path = "/items/{rand:1:9}" }
+expect = { status = 200, json_form = '{"id": "1..9"}' }
+database = { selects = 1, rows_read = 2 }
+
+[[case]]
+name = "update"
+method = "PUT"
+path = "/items/7"
+body = "1"
+load = { path = "/items/{rand:1:9}", body = "{seq}" }
+expect = { status = 200, json_form = '"any"' }
+database = { selects = 0, rows_read = 0, rows_updated = 1 }
+"#;
+
+#[test]
+fn a_mix_may_need_a_database_and_have_templates_and_weights() {
+    let workload = read(ROWS).unwrap();
+    let [case] = &workload.cases[..] else { panic!("{:?}", workload.cases) };
+    assert_eq!(case.database, Some(DatabaseWork::default()), "the least of its requests");
+    assert!(case.changes_rows() && !case.requests()[0].changes_rows());
+    assert!(workload.is_for_database("postgresql") && !workload.is_for_database("mariadb"));
+    let [read_row, update] = case.requests() else { panic!("{:?}", case.requests()) };
+    assert_eq!((read_row.weight, update.weight), (3, 1));
+    let template = |body: Option<&str>| {
+        Some(LoadTemplate { path: "/items/{rand:1:9}".into(), body: body.map(str::to_owned) })
+    };
+    assert_eq!((&read_row.load, &update.load), (&template(None), &template(Some("{seq}"))));
+    let tree = TestTree::with(&["go-plain"]);
+    tree.write("workloads/some.toml", ROWS);
+    let manifest = MANIFEST.replace("[\"hello\", \"tetra\"]", "[\"some\"]");
+    tree.write("servers/go-rows/server.toml", &format!("{manifest}\n[paths]\nsome = \"/own/\"\n"));
+    let catalogue = tree.catalogue();
+    let own = catalogue.workload_of(&catalogue.server("go-rows").unwrap(), "some").unwrap();
+    let paths: Vec<&str> =
+        own.requests().filter_map(|request| request.load.as_ref()).map(|load| load.path.as_str()).collect();
+    assert_eq!(paths, ["/own/{rand:1:9}", "/own/{rand:1:9}"]);
+    for (from, to, expected) in [
+        ("mix = true\n", "", "some.toml:5: `weight` and `load` are keys of the cases"),
+        ("database = { selects = 1, rows_read = 2 }", "", "some.toml:2: all cases of a `mix` need a `database`"),
+        ("json_form = '\"any\"'", "body = ''", "some.toml:19: `load` needs an expected `json_form`"),
+        ("weight = 3", "weight = 0", "some.toml:8: weight 0 is not a whole number"),
+        ("{ path = \"/items/{rand:1:9}\" }", "{ path = \"items\" }", "some.toml:10: `items` is not a path"),
+    ] {
+        assert!(ROWS.contains(from), "{from}");
+        let reported = read(&ROWS.replacen(from, to, 1)).expect_err(to);
+        assert!(reported.starts_with(expected), "{reported}");
+    }
 }
 
 #[test]

@@ -5,12 +5,12 @@
 
 use super::headers::{accepted_codings, request_headers, workload_headers};
 use super::{
-    Computed, Expect, ExpectedBody, ExpectedCoding, Formula, HtmlPage, Refusal, RefusedStatus, RequestBody,
-    Workload, WorkloadCase,
+    Computed, Expect, ExpectedBody, ExpectedCoding, Formula, HtmlPage, LoadTemplate, Refusal, RefusedStatus,
+    RequestBody, Workload, WorkloadCase,
 };
 use crate::CatalogueError;
 use crate::document::Document;
-use crate::request_file::{MAX_REQUESTS, chunk_bytes_of};
+use crate::request_file::{MAX_REQUESTS, chunk_bytes_of, weight_of};
 use crate::stream::{WireStream, stream_of};
 use paceline_job::{GrpcCode, Headers, JsonForm, StreamFormat, StreamSpec, hexadecimal};
 use paceline_record::{DatabaseWork, WorkloadProtocol};
@@ -30,6 +30,8 @@ struct WireWorkload {
     static_files: Option<Spanned<String>>,
     mix: Option<Spanned<bool>>,
     headers: Option<Spanned<Headers>>,
+    #[serde(default)]
+    databases: Vec<String>,
     case: Vec<Spanned<WireCase>>,
     #[serde(default)]
     check: Vec<Spanned<WireCase>>,
@@ -59,8 +61,17 @@ struct WireCase {
     body: Option<Spanned<String>>,
     body_bytes: Option<Spanned<u64>>,
     chunk_bytes: Option<Spanned<i64>>,
+    weight: Option<Spanned<i64>>,
+    load: Option<WireLoad>,
     expect: Spanned<WireExpect>,
     database: Option<DatabaseWork>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireLoad {
+    path: Spanned<String>,
+    body: Option<String>,
 }
 
 #[derive(serde::Deserialize)]
@@ -97,6 +108,7 @@ struct Exchange {
     headers: Headers,
     stream: Option<StreamSpec>,
     proto: Option<PathBuf>,
+    databases: Vec<String>,
 }
 
 impl Workload {
@@ -115,9 +127,11 @@ impl Workload {
         let mut errors = Vec::new();
         errors.extend(needs_http(&wire, &document));
         errors.extend(unfit_mix(&wire, &document));
+        errors.extend(needs_mix(&wire, &document));
         let is_mix = wire.mix.is_some_and(Spanned::into_inner);
         let headers = workload_headers(wire.headers, wire.protocol, &document)?;
         let exchange = exchange_of(wire.protocol, headers, wire.proto, wire.stream, &document)?;
+        let exchange = Exchange { databases: wire.databases, ..exchange };
         let several = wire.case.len() > 1;
         let mut addresses = BTreeSet::new();
         let named = |spanned: Spanned<WireCase>| {
@@ -153,8 +167,27 @@ impl Workload {
 /// The requests as one case, which has the name of the workload and is otherwise the first.
 fn as_mix(workload: &str, requests: Vec<WorkloadCase>) -> Vec<WorkloadCase> {
     let first = requests.first().cloned();
-    let mix = |first| WorkloadCase { address: workload.to_owned(), mix: requests, ..first };
+    let (address, database) = (workload.to_owned(), least_work(&requests));
+    let mix = |first| WorkloadCase { address, database, load: None, weight: 1, mix: requests, ..first };
     first.map(mix).into_iter().collect()
+}
+
+/// The work that each request of a mix needs at least.
+fn least_work(requests: &[WorkloadCase]) -> Option<DatabaseWork> {
+    requests.iter().filter_map(|request| request.database).reduce(|one, other| DatabaseWork {
+        selects: one.selects.min(other.selects),
+        rows_read: one.rows_read.min(other.rows_read),
+        rows_updated: one.rows_updated.min(other.rows_updated),
+    })
+}
+
+/// The error in a request with a key that only the cases of a mix can have.
+fn needs_mix(wire: &WireWorkload, document: &Document) -> Option<CatalogueError> {
+    let is_mix = wire.mix.as_ref().is_some_and(|mix| *mix.get_ref());
+    let mut others = wire.case.iter().filter(|_| !is_mix).chain(&wire.check);
+    let wrong = others.find(|case| case.get_ref().weight.is_some() || case.get_ref().load.is_some())?;
+    let problem = "`weight` and `load` are keys of the cases of a workload with `mix = true`";
+    Some(document.complain(Some(wrong.span().start), problem))
 }
 
 /// The error in a workload whose cases cannot be one mix.
@@ -166,10 +199,9 @@ fn unfit_mix(wire: &WireWorkload, document: &Document) -> Option<CatalogueError>
     let reasons = [
         (!is_plain, "`mix` needs the protocol HTTP, without a stream".to_owned()),
         (!fits, format!("`mix` needs 2 to {MAX_REQUESTS} cases")),
-        (has(|case| case.database.is_some()), "a case of a `mix` cannot have a `database`".to_owned()),
         (
-            has(|case| case.expect.get_ref().json_form.is_some()),
-            "`json_form` cannot be expected in a `mix`: use `json`".to_owned(),
+            has(|case| case.database.is_some()) && has(|case| case.database.is_none()),
+            "all cases of a `mix` need a `database`, or none".to_owned(),
         ),
     ];
     let (_, problem) = reasons.into_iter().find(|(is_wrong, _)| *is_wrong)?;
@@ -214,7 +246,7 @@ fn exchange_of(
         }
         None => None,
     };
-    Ok(Exchange { protocol, headers, stream, proto })
+    Ok(Exchange { protocol, headers, stream, proto, databases: Vec::new() })
 }
 
 /// The beginning of the cases' paths, if it is given; else the whole path of the first.
@@ -283,6 +315,8 @@ fn case_of(
             expected_message(case.expect, exchange, document)?
         }
     };
+    let load = case.load.map(|load| load_of(load, &expect, document)).transpose()?;
+    let weight = weight_of(case.weight.as_ref(), document)?;
     Ok(WorkloadCase {
         address,
         workload: workload.to_owned(),
@@ -291,13 +325,25 @@ fn case_of(
         path: path_of(case.path, document)?,
         headers,
         body,
+        load,
+        weight,
         chunk_bytes,
         stream: exchange.stream.clone(),
         proto: exchange.proto.clone(),
         expect,
         database: case.database,
+        databases: exchange.databases.clone(),
         mix: Vec::new(),
     })
+}
+
+/// What a load sends instead: the bodies of its responses differ.
+fn load_of(load: WireLoad, expect: &Expect, document: &Document) -> Result<LoadTemplate, CatalogueError> {
+    if !matches!(expect.body, ExpectedBody::JsonForm(_)) {
+        let problem = "`load` needs an expected `json_form`, which the responses to all of its requests have";
+        return Err(document.complain(Some(load.path.span().start), problem));
+    }
+    Ok(LoadTemplate { path: path_of(load.path, document)?, body: load.body })
 }
 
 /// Whether a request can be sent in chunks: it is one of HTTP, with a body.
@@ -410,7 +456,7 @@ fn expect_of(
         return Err(document.complain(Some(at), ONE_BODY));
     };
     let headers =
-        wire.headers.into_iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
+        wire.headers.iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
     let (content_type, charset) = (wire.content_type, wire.charset);
     Ok(Expect { status, grpc_status: None, content_type, charset, headers, body, coding, events: None })
 }
@@ -485,18 +531,25 @@ fn grpc_status_of(status: &Spanned<String>, document: &Document) -> Result<Strin
     }
 }
 
-/// A header name, or several of which one is required: `Content-Length|Transfer-Encoding`.
-fn header_of(header: Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
+/// A header name, or several of which one is required: `Content-Length|Transfer-Encoding`; or one with its value:
+/// `X-Cache: HIT`.
+fn header_of(header: &Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
     let is_name =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    if header.get_ref().split('|').all(is_name) {
-        return Ok(header.into_inner().to_ascii_lowercase());
-    }
-    let problem = format!(
-        "`{}` is not a header name: write one name, or several names separated by `|`",
-        header.get_ref()
-    );
-    Err(document.complain(Some(header.span().start), problem))
+    let is_value = |value: &str| !value.is_empty() && value.chars().all(|c| c.is_ascii_graphic());
+    let text = header.get_ref();
+    let right = match text.split_once(": ") {
+        None => text.split('|').all(is_name).then(|| text.to_ascii_lowercase()),
+        Some((name, value)) => {
+            (is_name(name) && is_value(value)).then(|| format!("{}: {value}", name.to_ascii_lowercase()))
+        }
+    };
+    right.ok_or_else(|| {
+        let problem = format!(
+            "`{text}` is not a header name: write one name, several names separated by `|`, or `Name: value`"
+        );
+        document.complain(Some(header.span().start), problem)
+    })
 }
 
 fn json_of(text: &Spanned<String>, document: &Document) -> Result<serde_json::Value, CatalogueError> {

@@ -480,7 +480,7 @@ fn database_not_counted(trial: &Trial) -> Option<TypedVerdict> {
             "counters",
             "The database's statement counters could not be read, so its queries are not verified. Read the end of the database's log in the record, and measure again.",
         ),
-        (Some(_), None) if used.work.rows_updated > 0 => (
+        (Some(_), None) if used.work.returns_updated_rows() => (
             "response after the run",
             "The stored rows could not be checked: the server or the database did not respond to the requests after the run. Lower the load, and read their logs.",
         ),

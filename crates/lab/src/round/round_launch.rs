@@ -191,7 +191,7 @@ impl RunningRound<'_> {
             }
             let mut trial = self.trial(launch, cell, &mut deployment, &answers, &options)?;
             let mut is_spoiled = false;
-            if cell.case.database.is_some_and(|work| work.rows_updated > 0)
+            if cell.case.changes_rows()
                 && let Some(Err(LaunchError::Fault { fault, .. })) =
                     deployment.database().map(RunningDatabase::reset)
             {

@@ -98,8 +98,13 @@ fn charset_difference(wanted: &str, answer: &Answer) -> Option<String> {
     ))
 }
 
-/// `wanted` is a header's name in lower case, or several separated by `|`, one of which is required.
+/// `wanted` is a header's name in lower case, or several separated by `|`, one of which is required, or `name: value`.
 fn header_difference(wanted: &str, answer: &Answer) -> Option<String> {
+    if let Some((name, value)) = wanted.split_once(": ") {
+        let said = answer.header(name);
+        return (said != Some(value))
+            .then(|| format!("header {name}: {} instead of {value}", said.unwrap_or("(none)")));
+    }
     let found = wanted.split('|').find_map(|name| answer.header(name).filter(|value| !value.is_empty()));
     match found {
         None => Some(format!("no {} header", wanted.replace('|', " or "))),

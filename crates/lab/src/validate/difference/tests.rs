@@ -199,6 +199,16 @@ fn a_compressed_body_is_compared_without_its_coding() {
 }
 
 #[test]
+fn a_header_may_need_a_value() {
+    let wanted =
+        Expect { headers: vec!["x-cache: HIT".to_owned()], ..expect(ExpectedBody::Exact(b"x".to_vec())) };
+    let reported = |headers: &[(&str, &str)]| difference(&wanted, &json("text/plain", "x", headers));
+    assert_eq!(reported(&[("x-cache", "HIT")]), None);
+    assert_eq!(reported(&[("x-cache", "MISS")]).as_deref(), Some("header x-cache: MISS instead of HIT"));
+    assert_eq!(reported(&[]).as_deref(), Some("header x-cache: (none) instead of HIT"));
+}
+
+#[test]
 fn one_of_several_content_types_is_enough() {
     let script = Expect {
         content_type: Some("text/javascript|application/javascript".to_owned()),

@@ -169,7 +169,7 @@ impl Checker<'_> {
 
     fn examined_with(&self, server: &Manifest, database: &Arc<Database>) -> Result<Vec<Check>, LaunchError> {
         let known = server.workloads.iter().filter_map(|name| self.catalogue.workload_of(server, name));
-        let workloads: Vec<Arc<Workload>> = known.filter(|one| one.needs_database()).collect();
+        let workloads: Vec<Arc<Workload>> = known.filter(|one| one.is_for_database(&database.id)).collect();
         let Some(ready) = workloads.iter().flat_map(|workload| &workload.cases).next() else {
             return Ok(Vec::new());
         };
