@@ -63,6 +63,9 @@ pub struct DatabaseCommands {
     pub ready: String,
     /// Makes the tables; once after `init`.
     pub schema: Option<String>,
+    /// Makes the table `items` of HttpArena's profiles with the rows of `items.tsv`; once after `schema`. `load` restores
+    /// them if they have changed.
+    pub items: Option<String>,
     /// Replaces the rows of both tables by those of `world.tsv` and `fortune.tsv`.
     pub load: String,
     /// Prints its counters, a line `NAME NUMBER` each.

@@ -4,6 +4,7 @@
 //! initialised, empty data folder, kept with the builds and copied for each launch. Its counters and rows are read by
 //! the commands of its manifest, before and after a run and never during one.
 
+mod items;
 mod rows;
 
 pub(crate) use rows::returned;
@@ -193,7 +194,8 @@ impl Databases<'_> {
         receipt: &DatabaseReceipt,
         id: &str,
     ) -> Result<PathBuf, LaunchError> {
-        let made_from = format!("{:?} {} {:?}", database.commands, receipt.versions, run_as());
+        let made_from =
+            format!("{:?} {} {:?} {}", database.commands, receipt.versions, run_as(), items::VERSION);
         let name = format!("template-{}", hex(&Sha256::digest(made_from)[..8]));
         let folder = self.provisioner.build_dir(&database.as_server()).join(name);
         if folder.is_dir() {
@@ -203,10 +205,10 @@ impl Databases<'_> {
         if let Some(init) = &database.commands.init {
             commands.run("init", init)?;
         }
-        if let Some(schema) = &database.commands.schema {
+        if database.commands.schema.is_some() || database.commands.items.is_some() {
             let (launch, running, _) =
                 self.launch(commands.clone(), &format!("{id}-template"), &[], DatabaseListener::LOCAL)?;
-            let made = running.run("schema", schema);
+            let made = running.make_tables();
             let _ = launch.stop();
             made?;
         }
@@ -373,6 +375,19 @@ impl RunningDatabase {
 }
 
 impl Commands {
+    /// Makes the tables, and the rows that are the same in every launch.
+    fn make_tables(&self) -> Result<(), LaunchError> {
+        if let Some(schema) = &self.database.commands.schema {
+            self.run("schema", schema)?;
+        }
+        if let Some(items) = &self.database.commands.items {
+            let path = self.home.join(items::FILE);
+            fs::write(&path, items::rows()).map_err(|error| of_file("write", &path, error))?;
+            self.run("items", items)?;
+        }
+        Ok(())
+    }
+
     fn reset(&self, seed: u64) -> Result<(), LaunchError> {
         for (name, rows) in [("world.tsv", rows::world(seed)), ("fortune.tsv", FORTUNES.to_owned())] {
             let path = self.home.join(name);

@@ -151,11 +151,39 @@ fn each_broken_server_fails_with_its_own_fault_and_a_reset_restores_the_rows() {
     assert_ne!(database.world().unwrap(), of_the_seed);
     database.reset().unwrap();
     assert_eq!(database.world().unwrap(), of_the_seed);
+    assert_items_are_counted_and_restored(&database);
     let folder = database.folder().unwrap().to_owned();
     assert!(folder.exists());
     process.stop().unwrap();
     drop(database);
     assert!(!folder.exists(), "{}", folder.display());
+}
+
+/// HttpArena's table under the names that its entries use: changes of its rows are counted, and a reset undoes them.
+fn assert_items_are_counted_and_restored(database: &RunningDatabase) {
+    let access = database.access(1);
+    let url = format!("postgres://bench:bench@{}:{}/benchmark", access.host, access.port);
+    let query = |text: &str| {
+        let words = ["-qAt", "-v", "ON_ERROR_STOP=1", "-d", &url, "-c", text];
+        let asked = Command::new("psql").args(words).output().unwrap();
+        assert!(asked.status.success(), "{text}: {asked:?}");
+        String::from_utf8(asked.stdout).unwrap()
+    };
+    let all = "SELECT count(*), sum(hashtext(items::text)::bigint) FROM items";
+    let of_the_file = query(all);
+    assert!(of_the_file.starts_with("100000|"), "{of_the_file}");
+    let before = database.counts().unwrap();
+    query("UPDATE items SET price = 0 WHERE id = 7");
+    query(
+        "INSERT INTO items VALUES (100001, 'x', 'test', 1, 1, true, '[]', 0, 0) ON CONFLICT (id) DO UPDATE SET price = 2",
+    );
+    query("SELECT id FROM items WHERE price BETWEEN 10 AND 50 LIMIT 20");
+    let counted = database.counts().unwrap().since(&before);
+    assert_eq!((counted.updates, counted.rows_updated), (2, 2), "{counted:?}");
+    assert_eq!((counted.selects, counted.rows_read), (1, 20), "{counted:?}");
+    assert_ne!(query(all), of_the_file);
+    database.reset().unwrap();
+    assert_eq!(query(all), of_the_file);
 }
 
 #[test]
