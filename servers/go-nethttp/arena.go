@@ -49,7 +49,7 @@ func routeArena(mux *http.ServeMux) error {
 	mux.HandleFunc("/baseline11", sum)
 	mux.HandleFunc("/json/{count}", func(w http.ResponseWriter, r *http.Request) { listItems(w, r, items) })
 	mux.Handle("/static/", http.StripPrefix("/static", staticFiles(http.Dir(os.Getenv("PACELINE_STATIC")))))
-	return nil
+	return routeArenaDatabase(mux)
 }
 
 func answer(body string) http.HandlerFunc { return text([]byte(body)) }
