@@ -13,8 +13,17 @@ const START_TIMEOUT_S: u64 = 30;
 const ITEMS: (&str, &str) = ("/data/dataset.json", "arena-items.json");
 /// Where an entry reads the files of the profile `static`, and the lab's folder of such files.
 const STATIC_FILES: (&str, &str) = ("/data/static", "static");
+/// Our database with the table `items`.
+const DATABASE: &str = "postgresql";
+/// The host of the database in its address.
+const DATABASE_HOST: &str = "localhost";
+/// What an entry reads from its environment: the address of the database, and how many connections it may open.
+const DATABASE_ENV: [(&str, &str); 2] = [
+    ("DATABASE_URL", "postgres://bench:bench@localhost:5432/benchmark"),
+    ("DATABASE_MAX_CONN", "256"),
+];
 /// A profile, and our workload for it.
-const PROFILES: [(&str, &str); 10] = [
+const PROFILES: [(&str, &str); 12] = [
     ("baseline", "arena-baseline"),
     ("limited-conn", "arena-baseline"),
     ("pipelined", "arena-pipeline"),
@@ -22,6 +31,8 @@ const PROFILES: [(&str, &str); 10] = [
     ("json-comp", "arena-json-comp"),
     ("upload", "arena-upload"),
     ("static", "arena-static"),
+    ("async-db", "arena-async-db"),
+    ("crud", "arena-crud"),
     ("echo-ws", "echo"),
     ("echo-ws-pipeline", "echo"),
     ("echo-ws-limited", "echo"),
@@ -59,6 +70,7 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
     let is_idiomatic = matches!(text("type"), "production" | "");
     let needs_items = workloads.contains("arena-json") || workloads.contains("arena-json-comp");
     let needs_static_files = workloads.contains("arena-static");
+    let needs_database = workloads.contains("arena-async-db") || workloads.contains("arena-crud");
     let mounts = [needs_items.then_some(ITEMS), needs_static_files.then_some(STATIC_FILES)];
     let io_uring = text("engine").contains("io_uring");
     let name = if text("display_name").is_empty() { folder_name.as_str() } else { text("display_name") };
@@ -72,10 +84,11 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
         kind: "micro",
         tags: [style, "httparena"].map(str::to_owned).into_iter().chain(kind_tag).collect(),
         workloads: workloads.into_iter().collect(),
-        databases: Vec::new(),
-        database_at_start: false,
+        databases: needs_database.then_some(DATABASE).into_iter().collect(),
+        // Its address is in the environment of every launch.
+        database_at_start: needs_database,
         port: PORT,
-        hosts: Vec::new(),
+        hosts: needs_database.then_some(DATABASE_HOST).into_iter().collect(),
         paths: BTreeMap::new(),
         container: ContainerText {
             dockerfile: "Dockerfile".to_owned(),
@@ -85,7 +98,10 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
             args: BTreeMap::new(),
             mounts: mounts.into_iter().flatten().collect(),
         },
-        run: RunText { start_timeout_s: START_TIMEOUT_S },
+        run: RunText {
+            start_timeout_s: START_TIMEOUT_S,
+            env: DATABASE_ENV.into_iter().filter(|_| needs_database).collect(),
+        },
     };
     let origin = format!("HttpArena's entry {folder_name}, imported by `paceline lab import httparena`.");
     // Many frameworks are on both boards.

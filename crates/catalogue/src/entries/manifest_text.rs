@@ -46,6 +46,8 @@ pub(super) struct ContainerText {
 #[derive(Serialize)]
 pub(super) struct RunText {
     pub start_timeout_s: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<&'static str, &'static str>,
 }
 
 impl ManifestText {

@@ -105,7 +105,7 @@ fn server(
             args: args.into(),
             mounts: BTreeMap::new(),
         },
-        run: RunText { start_timeout_s: START_TIMEOUT_S },
+        run: RunText { start_timeout_s: START_TIMEOUT_S, env: BTreeMap::new() },
     };
     let origin = format!("TechEmpower's test {full_name}, imported by `paceline lab import techempower`.");
     let (id, language) = (id_of(language, full_name), language.to_owned());

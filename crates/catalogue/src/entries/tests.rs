@@ -99,13 +99,16 @@ fn a_broken_description_is_an_error() {
 #[test]
 fn an_entry_of_httparena_has_its_profiles() {
     let text = r#"{"display_name": "x", "language": "C++", "type": "tuned", "engine": "io_uring", "enabled": true,
-                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json-comp", "static", "crud"]}"#;
+                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json-comp", "static", "crud", "api-4"]}"#;
     let has_file = |name: &str| name == "Dockerfile";
     let entries = read_httparena(&entry(text, Path::new("/arena/frameworks/x"), &has_file)).unwrap();
     let server = &entries.servers[0];
     let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
-    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 5));
-    assert_eq!(server.left_out, ["crud"]);
+    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 6));
+    assert_eq!(server.left_out, ["api-4"]);
+    assert_eq!((manifest.database_at_start(), manifest.fixed.fixes_database()), (Some("postgresql"), true));
+    let form = manifest.form("single").unwrap();
+    assert_eq!(form.env["DATABASE_URL"], "postgres://bench:bench@localhost:5432/benchmark");
     let container = manifest.container.unwrap();
     assert_eq!(container.rights, [crate::ContainerRight::IoUring]);
     assert_eq!(container.mounts[Path::new("/data/dataset.json")], Path::new("arena-items.json"));
@@ -119,6 +122,7 @@ fn an_entry_of_httparena_has_its_profiles() {
         (manifest.language.as_str(), manifest.tags),
         ("Other", vec!["idiomatic".into(), "httparena".into()])
     );
+    assert_eq!((manifest.databases.len(), manifest.fixed.hosts.len()), (0, 0));
 }
 
 #[test]
