@@ -141,8 +141,8 @@ fn add_stream(flags: &mut FlagList, stream: &StreamSpec) {
 }
 
 /// Single requests of HTTP as a file for `--mix`, with their weights. A request is taken literally, so that its path is
-/// not a template, unless a load sends a template instead. With `validated`, each response must have the body that passed
-/// validation, or its form.
+/// not a template, unless a load sends a template instead. With `validated`, each response must have the body that
+/// passed validation, or its form.
 ///
 /// # Errors
 /// As [`CaseRequest::flags`].
@@ -382,7 +382,8 @@ mod tests {
             "mix = true\n\
              [[case]]\nname = \"get\"\npath = \"/a/7\"\nweight = 15\nload = { path = \"/a/{rand:1:9}\" }\n\
              expect = { status = 200, json_form = '{\"id\": \"1..9\"}' }\n\
-             [[case]]\nname = \"post\"\npath = \"/a\"\nbody = \"7\"\nload = { path = \"/a\", body = '{\"id\": {seq:10}}' }\n\
+             [[case]]\nname = \"post\"\npath = \"/a\"\nbody = \"7\"\n\
+             load = { path = \"/a\", body = '{\"id\": {seq:10}}' }\n\
              expect = { status = 201, json_form = '\"any\"' }\n",
         );
         let requests: Vec<&WorkloadCase> = workload.requests().collect();

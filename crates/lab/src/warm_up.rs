@@ -49,7 +49,7 @@ pub(crate) struct Warmer<'a> {
 
 impl Warmer<'_> {
     /// Loads `deployment` with requests of `cells` until it is warm or the limit is reached, or in all bursts: requests
-    /// of HTTP in equal shares; without any, those of the first cell.
+    /// of HTTP by their weights in their workloads; without any, those of the first cell.
     ///
     /// # Errors
     /// [`LaunchError`] when the server ends or the generator cannot be started or followed, and on Ctrl-C.

@@ -99,7 +99,8 @@ fn a_broken_description_is_an_error() {
 #[test]
 fn an_entry_of_httparena_has_its_profiles() {
     let text = r#"{"display_name": "x", "language": "C++", "type": "tuned", "engine": "io_uring", "enabled": true,
-                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json-comp", "static", "crud", "api-4"]}"#;
+                   "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json-comp", "static", "crud",
+                             "api-4"]}"#;
     let has_file = |name: &str| name == "Dockerfile";
     let entries = read_httparena(&entry(text, Path::new("/arena/frameworks/x"), &has_file)).unwrap();
     let server = &entries.servers[0];

@@ -222,8 +222,8 @@ pub struct Expect {
     pub content_type: Option<String>,
     /// The only charset that the content type may have, if it has one; `None` for any.
     pub charset: Option<String>,
-    /// Required headers, not empty, in lower case; `a|b` requires one of the two, `a: b` the value `b`. A `date` must be
-    /// right.
+    /// Required headers, not empty, in lower case; `a|b` requires one of the two, `a: b` the value `b`. A `date` must
+    /// be right.
     pub headers: Vec<String>,
     /// The body without its content coding, or the message that answers.
     pub body: ExpectedBody,

@@ -175,7 +175,8 @@ fn assert_items_are_counted_and_restored(database: &RunningDatabase) {
     let before = database.counts().unwrap();
     query("UPDATE items SET price = 0 WHERE id = 7");
     query(
-        "INSERT INTO items VALUES (100001, 'x', 'test', 1, 1, true, '[]', 0, 0) ON CONFLICT (id) DO UPDATE SET price = 2",
+        "INSERT INTO items VALUES (100001, 'x', 'test', 1, 1, true, '[]', 0, 0) \
+         ON CONFLICT (id) DO UPDATE SET price = 2",
     );
     query("SELECT id FROM items WHERE price BETWEEN 10 AND 50 LIMIT 20");
     let counted = database.counts().unwrap().since(&before);
