@@ -177,11 +177,9 @@ impl BodyLayout {
     pub fn over_http1(content: u64, framing: BodyFraming) -> Self {
         match framing {
             BodyFraming::Length => Self::plain(content),
-            BodyFraming::Chunks(size) => Self {
-                tail: CHUNK_TAIL,
-                end: LAST_CHUNK,
-                ..Self::framed(content, size, push_chunk_head)
-            },
+            BodyFraming::Chunks(size) => {
+                Self { tail: CHUNK_TAIL, end: LAST_CHUNK, ..Self::framed(content, size, push_chunk_head) }
+            }
         }
     }
 

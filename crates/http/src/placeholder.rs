@@ -192,7 +192,10 @@ mod tests {
             parse_placeholders("{{{seq}").unwrap(),
             [PlaceholderPiece::Text("{"), PlaceholderPiece::Sequence { first: 0 }]
         );
-        assert_eq!(parse_placeholders("{seq:100001}").unwrap(), [PlaceholderPiece::Sequence { first: 100_001 }]);
+        assert_eq!(
+            parse_placeholders("{seq:100001}").unwrap(),
+            [PlaceholderPiece::Sequence { first: 100_001 }]
+        );
     }
 
     #[test]
@@ -209,7 +212,8 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(may_have_placeholder(text.as_bytes(), text.len()), is_found, "{text}");
-            let is_plain = matches!(parse_placeholders(text).as_deref(), Ok([] | [PlaceholderPiece::Text(_)]));
+            let is_plain =
+                matches!(parse_placeholders(text).as_deref(), Ok([] | [PlaceholderPiece::Text(_)]));
             assert_eq!(is_plain, !is_found, "{text}");
         }
         assert!(!may_have_placeholder(b"ab{seq}", 2) && may_have_placeholder(b"ab{seq}", 3));

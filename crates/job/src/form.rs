@@ -398,7 +398,9 @@ mod tests {
             assert!(JsonForm::parse(wrong).is_err(), "{wrong}");
         }
         let any = JsonForm::parse("\"any\"").unwrap();
-        assert!(any.check(b" {\"a\": [1]} ").is_ok() && any.check(b"").is_err() && any.check(b"1 2").is_err());
+        assert!(
+            any.check(b" {\"a\": [1]} ").is_ok() && any.check(b"").is_err() && any.check(b"1 2").is_err()
+        );
     }
 
     #[test]

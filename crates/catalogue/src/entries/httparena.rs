@@ -18,10 +18,8 @@ const DATABASE: &str = "postgresql";
 /// The host of the database in its address.
 const DATABASE_HOST: &str = "localhost";
 /// What an entry reads from its environment: the address of the database, and how many connections it may open.
-const DATABASE_ENV: [(&str, &str); 2] = [
-    ("DATABASE_URL", "postgres://bench:bench@localhost:5432/benchmark"),
-    ("DATABASE_MAX_CONN", "256"),
-];
+const DATABASE_ENV: [(&str, &str); 2] =
+    [("DATABASE_URL", "postgres://bench:bench@localhost:5432/benchmark"), ("DATABASE_MAX_CONN", "256")];
 /// A profile, and our workload for it.
 const PROFILES: [(&str, &str); 12] = [
     ("baseline", "arena-baseline"),

@@ -278,7 +278,11 @@ fn a_mix_may_need_a_database_and_have_templates_and_weights() {
     assert_eq!(paths, ["/own/{rand:1:9}", "/own/{rand:1:9}"]);
     for (from, to, expected) in [
         ("mix = true\n", "", "some.toml:5: `weight` and `load` are keys of the cases"),
-        ("database = { selects = 1, rows_read = 2 }", "", "some.toml:2: all cases of a `mix` need a `database`"),
+        (
+            "database = { selects = 1, rows_read = 2 }",
+            "",
+            "some.toml:2: all cases of a `mix` need a `database`",
+        ),
         ("json_form = '\"any\"'", "body = ''", "some.toml:19: `load` needs an expected `json_form`"),
         ("weight = 3", "weight = 0", "some.toml:8: weight 0 is not a whole number"),
         ("{ path = \"/items/{rand:1:9}\" }", "{ path = \"items\" }", "some.toml:10: `items` is not a path"),

@@ -455,8 +455,7 @@ fn expect_of(
     let (Some(body), None) = (given.next(), given.next()) else {
         return Err(document.complain(Some(at), ONE_BODY));
     };
-    let headers =
-        wire.headers.iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
+    let headers = wire.headers.iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
     let (content_type, charset) = (wire.content_type, wire.charset);
     Ok(Expect { status, grpc_status: None, content_type, charset, headers, body, coding, events: None })
 }
