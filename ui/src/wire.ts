@@ -242,6 +242,8 @@ export interface Block {
   handshake_time_ns?: Times;
   /** The longest gap between two events of each stream that ended as asked. */
   longest_gap_ns?: Times;
+  /** From the time that an event of a stream carries to its arrival, by the wall clock of the load generator: the clocks must agree. Events without a time, or with one after their arrival, have no delay; they are counted. */
+  message_delay_ns?: Times;
   /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
   receive_delay_ns?: Times;
   /** From the moment at which the request was due by the schedule (the intended send) to the last byte of the response. It includes waiting for a connection and any lag of the load generator. */
@@ -266,6 +268,14 @@ export type BodyExpectation = {
 } | {
   json_form: JsonForm;
 };
+
+/** What went wrong with the files of request bodies that were read while they were sent. */
+export interface BodyFaults {
+  /** The names of the files that were modified during the run, without their folders. */
+  changed: (string)[];
+  /** Connections that were closed because a body could not be read to its end. */
+  connections: number;
+}
 
 /** The end of the window. */
 export type Bound = {
@@ -672,7 +682,7 @@ export interface DatabaseCounts {
   rows_read: number;
   /** Rows that these statements updated. */
   rows_updated: number;
-  /** Statements that read rows of the two tables. */
+  /** Statements that read rows of its tables. */
   selects: number;
   /** Number of statements that updated rows. */
   updates: number;
@@ -781,6 +791,8 @@ export interface Environment {
 
 /** The events of streams (`--stream`). */
 export interface EventCounts {
+  /** The longest time by which one of these is ahead, in nanoseconds. */
+  ahead_of_clock_ns_max?: number;
   /** The sum of the number that `--count-json` names, over all events. */
   counted: number;
   /** The sum over those that came inside the window. */
@@ -789,6 +801,8 @@ export interface EventCounts {
   ended_early: number;
   /** Events of all streams, also of those that failed later. */
   events: number;
+  /** Events whose time is after their arrival, because the clocks of sender and Paceline differ; they have no delay. */
+  events_ahead_of_clock?: number;
   /** Those that came inside the window. */
   events_in_window: number;
   /** Most events of a stream that ended as asked. */
@@ -797,6 +811,8 @@ export interface EventCounts {
   events_min?: number;
   /** Those of streams that ended as asked inside the window; the rate of messages of gRPC counts these alone. */
   events_of_ok_in_window?: number;
+  /** Events without a time where `--message-time` points; they have no delay. */
+  events_without_time?: number;
   /** Streams whose responses have ended, however they ended. */
   streams: number;
 }
@@ -1276,7 +1292,7 @@ export interface JointRow {
   server_b: string;
 }
 
-/** The required form of a JSON document. Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20, {"id": "1..10000"}]` is an array of 20 such objects. A field written with a tilde before its name, `"~id"`, is found in any case. */
+/** The required form of a JSON document. Written as JSON: `{"id": "1..10000"}` is an object with exactly this field, an integer from 1 to 10,000; `[20, {"id": "1..10000"}]` is an array of 20 such objects, `["*", FORM]` one of any length. `"boolean"` is `true` or `false`, `"any"` any value. An object whose form has the field `"...": "any"` may have more fields. A field written with a tilde before its name, `"~id"`, is found in any case. */
 export type JsonForm = unknown;
 
 /** Counts of the kernel of the generator's machine, from before the first connection to the end of the window. They are those of its network namespace, of other programs too. */
@@ -1556,6 +1572,8 @@ export interface Measured {
   bad_bodies?: (BadBody)[];
   /** The same of the servers on this machine that the server has connections to, such as an application behind a proxy and its database, nearest first. */
   behind_server?: (ServerUse)[];
+  /** What went wrong with the files of request bodies that were read while they were sent; none if nothing did. */
+  body_faults?: BodyFaults;
   /** The cohort by generator, if several shared one run. */
   by_generator?: (Block)[];
   /** The cohort by request of a mix, in the order of the request file. */
@@ -2108,6 +2126,8 @@ export interface RequestPart {
   handshake_time_ns?: Times;
   /** The longest gap between two events of each stream that ended as asked. */
   longest_gap_ns?: Times;
+  /** From the time that an event of a stream carries to its arrival, by the wall clock of the load generator: the clocks must agree. Events without a time, or with one after their arrival, have no delay; they are counted. */
+  message_delay_ns?: Times;
   /** Method of the request. */
   method: string;
   /** Its name in the request file. */
@@ -2297,6 +2317,8 @@ export interface Run {
   bad_bodies?: (BadBody)[];
   /** The same of the servers on this machine that the server has connections to, such as an application behind a proxy and its database, nearest first. */
   behind_server?: (ServerUse)[];
+  /** What went wrong with the files of request bodies that were read while they were sent; none if nothing did. */
+  body_faults?: BodyFaults;
   /** The cohort by generator, if several shared one run. */
   by_generator?: (Block)[];
   /** The cohort by request of a mix, in the order of the request file. */
@@ -2485,6 +2507,8 @@ export interface Segment {
   handshake_time_ns?: Times;
   /** The longest gap between two events of each stream that ended as asked. */
   longest_gap_ns?: Times;
+  /** From the time that an event of a stream carries to its arrival, by the wall clock of the load generator: the clocks must agree. Events without a time, or with one after their arrival, have no delay; they are counted. */
+  message_delay_ns?: Times;
   /** The mean offered rate of the segment, per second; 0 in a closed loop, which has no schedule. */
   offered_per_s: number;
   /** From when the kernel had received the last byte to when it was read: how long responses waited for the load generator. It is part of the service time. */
@@ -2822,6 +2846,8 @@ export interface StreamSpec {
   for_s?: number;
   /** How a body is divided into events. */
   format: StreamFormat;
+  /** The JSON pointer (RFC 6901) of the time in each event at which it was sent, from which its delay is computed: a number since 1970 in seconds, milliseconds, microseconds or nanoseconds, or text as in RFC 3339. */
+  message_time?: string;
   /** End a stream with the event that contains this text, as sent: `data: [DONE]`. */
   until?: string;
 }
