@@ -251,6 +251,11 @@ fn throttled(throttled_periods: u64) -> Throttling {
     Throttling { periods: 100, throttled_periods, throttled_s, cores_allowed: None }
 }
 
+/// A run whose streams had these events.
+fn events(counted: EventCounts) -> Scenario {
+    closed(|run| run.total.stream_events = Some(counted))
+}
+
 /// Scenarios of responses and connections.
 fn of_answers(name: VerdictName) -> Option<Scenario> {
     Some(match name {
@@ -270,9 +275,10 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
         VerdictName::StreamsLimited => {
             closed(|run| (run.loop_.depth, run.connections.streams_allowed) = (10, Some(1)))
         }
-        VerdictName::BodyChanged => closed(|run| {
-            run.body_faults = Some(BodyFaults { changed: vec!["body".to_owned()], connections: 0 });
-        }),
+        VerdictName::BodyChanged => {
+            let changed = BodyFaults { changed: vec!["body".to_owned()], connections: 0 };
+            closed(|run| run.body_faults = Some(changed))
+        }
         VerdictName::CompressedUnasked => closed(|run| run.connections.compressed_unasked = true),
         VerdictName::EndedAfterCancels => closed(|run| run.connections.ended_after_cancels = 2),
         VerdictName::ListenOverflows => closed(|run| {
@@ -281,14 +287,12 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
             histogram.record(3_010_000_000);
             run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
         }),
-        VerdictName::ClocksDiffer => closed(|run| {
-            let counted = EventCounts { events_ahead_of_clock: 3, ..EventCounts::default() };
-            run.total.stream_events = Some(counted);
-        }),
-        VerdictName::NoMessageTimes => closed(|run| {
-            let counted = EventCounts { events_without_time: 3, ..EventCounts::default() };
-            run.total.stream_events = Some(counted);
-        }),
+        VerdictName::ClocksDiffer => {
+            events(EventCounts { events_ahead_of_clock: 3, ..EventCounts::default() })
+        }
+        VerdictName::NoMessageTimes => {
+            events(EventCounts { events_without_time: 3, ..EventCounts::default() })
+        }
         VerdictName::CookiesDropped => closed(|run| run.connections.cookies_dropped = 7),
         VerdictName::GeneratorThrottled => closed(|run| run.generator.throttling = Some(throttled(90))),
         VerdictName::ServerThrottled => closed(|run| {
