@@ -121,9 +121,13 @@ static KINDS: [WorkKind; 4] = [
 
 /// What code calls only if a lock is held by another, or another waits for it: of Go, parking_lot, Rust's library, glibc
 /// and the JVM. Locks of Go and of the JVM are kept in the program, so that no thread is seen waiting for them. They cost
-/// little CPU time, so that one sample counts: it says that there is a lock, not how long requests wait for it.
+/// little CPU time, so that few samples count: they say that there is a lock, not how long requests wait for it.
 const CONTENDED: [&str; 6] =
     ["lockSlow", "lock_slow", "lock_contended", "lll_lock_wait", "SemacquireRWMutex", "ObjectMonitor::enter"];
+
+/// A lock is named from this number of samples on: almost every program has a lock that two threads want now and then,
+/// so that a long profile has single samples of it.
+const MIN_LOCK_SAMPLES: u64 = 10;
 
 /// A lock for which code had to wait.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,7 +179,7 @@ fn is_one_of(call: &ProfiledCall, words: &[&str]) -> bool {
     words.iter().any(|word| call.name.contains(word))
 }
 
-/// The locks for which code had to wait; none without a sample of it.
+/// The locks for which code had to wait; none below [`MIN_LOCK_SAMPLES`].
 pub(crate) fn contended_lock(profile: &Profile) -> Option<ContendedLock> {
     let samples = samples_of(profile, &CONTENDED, &[]);
     let mut callers: Vec<&str> = Vec::new();
@@ -189,7 +193,7 @@ pub(crate) fn contended_lock(profile: &Profile) -> Option<ContendedLock> {
         }
         callers.push(&call.name);
     }
-    (samples > 0).then(|| ContendedLock {
+    (samples >= MIN_LOCK_SAMPLES).then(|| ContendedLock {
         share: ratio(samples as f64, profile.samples as f64),
         user: most.1.map(str::to_owned),
     })
@@ -200,15 +204,15 @@ pub(crate) mod tests {
     use super::*;
     use paceline_record::CodeKind;
 
-    /// A profile of 100 samples with these calls: depth, name and samples.
+    /// A profile of 1,000 samples with these calls: depth, name and percent of the samples.
     pub(crate) fn profile(calls: &[(u32, &str, u64)]) -> Profile {
-        let call = |(depth, name, samples): &(u32, &str, u64)| ProfiledCall {
+        let call = |(depth, name, percent): &(u32, &str, u64)| ProfiledCall {
             depth: *depth,
             name: (*name).to_owned(),
             code: CodeKind::User,
-            samples: *samples,
+            samples: percent * 10,
         };
-        Profile { samples: 100, calls: calls.iter().map(call).collect(), ..Profile::default() }
+        Profile { samples: 1_000, calls: calls.iter().map(call).collect(), ..Profile::default() }
     }
 
     fn kinds(calls: &[(u32, &str, u64)]) -> Vec<(f64, Cause)> {
@@ -273,5 +277,17 @@ pub(crate) mod tests {
         assert_eq!(contended_lock(&profile(&calls[..3])), None);
         let alone = contended_lock(&profile(&[(0, "server", 9), (1, "__lll_lock_wait", 9)])).unwrap();
         assert_eq!(alone, ContendedLock { share: 0.09, user: None });
+    }
+
+    #[test]
+    fn a_lock_with_few_samples_is_not_named() {
+        let with = |samples: u64| {
+            let mut long = profile(&[(0, "server", 100), (1, "main.handler", 90), (2, "lockSlow", 0)]);
+            long.samples = 20_000;
+            long.calls[2].samples = samples;
+            contended_lock(&long).map(|lock| lock.share)
+        };
+        assert_eq!([with(1), with(9)], [None, None]);
+        assert_eq!(with(10), Some(0.0005));
     }
 }
