@@ -103,11 +103,31 @@ pub struct ImageRoot {
 }
 
 impl FileView {
-    /// The hosts file, before the lines of the machine's. A name that the machine resolves too is the command's: the first
-    /// line counts (hosts(5)).
+    /// The hosts file: the names of the command, then the machine's lines without these names. A name of both would
+    /// have both addresses, and getaddrinfo(3) returns `::1` of the machine's `localhost` first, where no database
+    /// listens.
     pub(super) fn hosts_text(&self, machine: &str) -> String {
-        let own: String = self.hosts.iter().map(|(name, address)| format!("{address}\t{name}\n")).collect();
-        own + machine
+        let mut text: String =
+            self.hosts.iter().map(|(name, address)| format!("{address}\t{name}\n")).collect();
+        for line in machine.lines().filter_map(|line| self.without_own_names(line)) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// A line of the machine's hosts file without the names of the command; `None` if it had no others.
+    fn without_own_names(&self, line: &str) -> Option<String> {
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+        let address = words.next().unwrap_or_default();
+        // Host names have no case (RFC 4343).
+        let is_own = |name: &&str| self.hosts.keys().any(|own| own.eq_ignore_ascii_case(name));
+        let (own, others): (Vec<&str>, Vec<&str>) = words.partition(is_own);
+        match (own.is_empty(), others.is_empty()) {
+            (true, _) => Some(line.to_owned()),
+            (false, false) => Some(format!("{address}\t{}", others.join(" "))),
+            (false, true) => None,
+        }
     }
 }
 
@@ -231,6 +251,20 @@ pub enum ShepherdReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn names_of_the_command_have_no_other_address() {
+        let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let own = ["localhost", "tfb-database"].map(|name| (name.to_owned(), here));
+        let view = FileView { hosts: BTreeMap::from(own), root: None };
+        let machine = "# static\n127.0.0.1 localhost\n::1\tip6-localhost LocalHost loopback # local\n\n\
+                       10.0.0.2 tfb-database # localhost\n10.0.0.3 db # localhost";
+        let expected = "127.0.0.1\tlocalhost\n127.0.0.1\ttfb-database\n# static\n::1\tip6-localhost loopback\n\n\
+                        10.0.0.3 db # localhost\n";
+        assert_eq!(view.hosts_text(machine), expected);
+        assert_eq!(FileView::default().hosts_text(machine), format!("{machine}\n"));
+    }
 
     #[test]
     fn a_report_survives_the_pipe() {
