@@ -325,7 +325,8 @@ impl RunningRound<'_> {
         Ok(launch.planned.cells.len())
     }
 
-    /// Warms the launch up, unless the plan or a first run excludes it.
+    /// Warms the launch up, unless the plan or a first run excludes it. Each load then finds the rows of the launch's
+    /// start, as after a load.
     pub(super) fn warm_up(
         &mut self,
         launch: &RoundLaunch<'_>,
@@ -347,7 +348,12 @@ impl RunningRound<'_> {
         };
         let warm_up = warmer.warm_up(deployment, &launch.planned.cells)?;
         deployment.warmed(warm_up);
-        Ok(())
+        // The warm-up mixes the requests of all cells: some may have changed rows that another cell reads.
+        let changed_rows = launch.planned.cells.iter().any(|cell| cell.case.changes_rows());
+        match deployment.database().filter(|_| changed_rows) {
+            Some(database) => database.reset(),
+            None => Ok(()),
+        }
     }
 
     fn workloads_of(&self, launch: &PlannedLaunch) -> Vec<Arc<Workload>> {
