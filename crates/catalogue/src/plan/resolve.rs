@@ -387,6 +387,10 @@ fn unfit(load: &PlannedLoad, case: &WorkloadCase) -> Option<&'static str> {
         ),
         (load.http.is_some() && !is_http, "`http` applies only to workloads of HTTP"),
         (load.balanced.is_some() && !is_http, "a `balancer` carries only workloads of HTTP"),
+        (
+            load.balanced.is_some() && case.checks_cache,
+            "its checks of a cache need one process, without a `balancer`",
+        ),
         (!load.keep_alive && !is_http, "`keep_alive` applies only to workloads of HTTP"),
         (
             load.requests_per_connection.is_some() && case.protocol == WorkloadProtocol::Grpc,

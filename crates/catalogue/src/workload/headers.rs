@@ -1,4 +1,4 @@
-//! The header fields of a workload's requests, and the content codings that they accept.
+//! The header fields of a workload's requests and responses, and the content codings that the requests accept.
 
 use crate::CatalogueError;
 use crate::document::Document;
@@ -62,6 +62,33 @@ pub(super) fn accepted_codings(headers: &Headers) -> Vec<String> {
     let accepted = parts.filter(|(_, quality)| !is_refused(quality));
     let names = accepted.map(|(coding, _)| coding.trim().to_ascii_lowercase());
     names.filter(|coding| !coding.is_empty() && coding != "identity").collect()
+}
+
+/// A header name, or several of which one is required: `Content-Length|Transfer-Encoding`; or one with its value:
+/// `X-Cache: HIT`. Returns it with the name in lower case.
+///
+/// # Errors
+/// [`CatalogueError::Document`] for another text.
+pub(super) fn expected_header(
+    header: &Spanned<String>,
+    document: &Document,
+) -> Result<String, CatalogueError> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let is_value = |value: &str| !value.is_empty() && value.chars().all(|c| c.is_ascii_graphic());
+    let text = header.get_ref();
+    let right = match text.split_once(": ") {
+        None => text.split('|').all(is_name).then(|| text.to_ascii_lowercase()),
+        Some((name, value)) => {
+            (is_name(name) && is_value(value)).then(|| format!("{}: {value}", name.to_ascii_lowercase()))
+        }
+    };
+    right.ok_or_else(|| {
+        let problem = format!(
+            "`{text}` is not a header name: write one name, several names separated by `|`, or `Name: value`"
+        );
+        document.complain(Some(header.span().start), problem)
+    })
 }
 
 /// Why these fields cannot be sent.

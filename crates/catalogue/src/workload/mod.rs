@@ -118,6 +118,9 @@ pub struct WorkloadCase {
     pub database: Option<DatabaseWork>,
     /// The databases that have its tables; empty if all have them.
     pub databases: Vec<String>,
+    /// Whether checks of its workload expect values of header fields: they tell whether a cache answered, which depends
+    /// on the requests before them to the same process.
+    pub checks_cache: bool,
     /// The requests that a load sends by their weights, if there are several. The other fields are then those of the
     /// first, under the workload's name.
     pub mix: Vec<WorkloadCase>,
@@ -146,6 +149,11 @@ impl WorkloadCase {
     /// Whether this database has its tables.
     pub fn is_for_database(&self, id: &str) -> bool {
         self.databases.is_empty() || self.databases.iter().any(|known| known == id)
+    }
+
+    /// Whether its response must have a header field with a given value.
+    fn expects_header_value(&self) -> bool {
+        self.expect.headers.iter().any(|header| header.contains(": "))
     }
 
     /// Whether its load changes rows of the database.

@@ -4,7 +4,7 @@
 //! this repository in `tests/it/repository.rs`.
 
 use crate::fixture::{HELLO, MANIFEST, TETRA, TestTree};
-use crate::{ExpectedBody, LoadTemplate, RefusedStatus, Workload};
+use crate::{ExpectedBody, LoadTemplate, Plan, RefusedStatus, Workload};
 use paceline_record::{DatabaseWork, WorkloadProtocol};
 
 fn read(text: &str) -> Result<Workload, String> {
@@ -291,6 +291,31 @@ fn a_mix_may_need_a_database_and_have_templates_and_weights() {
         let reported = read(&ROWS.replacen(from, to, 1)).expect_err(to);
         assert!(reported.starts_with(expected), "{reported}");
     }
+}
+
+#[test]
+fn checks_that_a_cache_answers_are_not_planned_behind_a_balancer() {
+    let tree = TestTree::with(&["go-one"]);
+    let with_check = |header: &str| {
+        let check = "[[check]]\npath = \"/hello\"\n[check.expect]\nstatus = 200\nbody = \"x\"\n";
+        tree.write("workloads/hello.toml", &format!("{HELLO}\n{check}headers = [\"{header}\"]\n"));
+        let catalogue = tree.catalogue();
+        let resolve = |keys: &str| {
+            let text = format!(
+                "name = \"p\"\nrepeats = 1\nworkloads = [\"hello\"]\n{keys}\n\
+                 [[load]]\nname = \"a\"\nconnections = 1\nduration = \"1s\"\n"
+            );
+            let resolution = Plan::parse("p.toml", &text).unwrap().resolve(&catalogue);
+            resolution.map(|resolution| resolution.cells.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(resolve(""), Ok(1));
+        // There is no such balancer: it is looked up only if something is measured behind it.
+        resolve("instances = 2\nbalancer = \"none-here\"").unwrap_err()
+    };
+    let reported = with_check("X-Cache: HIT");
+    assert!(reported.contains("its checks of a cache need one process"), "{reported}");
+    let reported = with_check("X-Cache");
+    assert!(reported.contains("there is no balancer `none-here`"), "{reported}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! [`Workload::read`] is here. The workload's name is the file's, and a case's address follows from it. A body given by
 //! its digest is not known here: validation passes on the first body that matches.
 
-use super::headers::{accepted_codings, request_headers, workload_headers};
+use super::headers::{accepted_codings, expected_header, request_headers, workload_headers};
 use super::{
     Computed, Expect, ExpectedBody, ExpectedCoding, Formula, HtmlPage, LoadTemplate, Refusal, RefusedStatus,
     RequestBody, Workload, WorkloadCase,
@@ -159,6 +159,8 @@ impl Workload {
         if let Some(error) = CatalogueError::of_all(errors) {
             return Err(error);
         }
+        let checks_cache = checks.iter().any(WorkloadCase::expects_header_value);
+        let cases = cases.into_iter().map(|case| WorkloadCase { checks_cache, ..case }).collect();
         let cases = if is_mix { as_mix(&name, cases) } else { cases };
         Ok(Workload { name, about: wire.about, base, cases, checks, refusals, computed, static_files })
     }
@@ -333,6 +335,7 @@ fn case_of(
         expect,
         database: case.database,
         databases: exchange.databases.clone(),
+        checks_cache: false,
         mix: Vec::new(),
     })
 }
@@ -455,7 +458,8 @@ fn expect_of(
     let (Some(body), None) = (given.next(), given.next()) else {
         return Err(document.complain(Some(at), ONE_BODY));
     };
-    let headers = wire.headers.iter().map(|header| header_of(header, document)).collect::<Result<_, _>>()?;
+    let headers =
+        wire.headers.iter().map(|header| expected_header(header, document)).collect::<Result<_, _>>()?;
     let (content_type, charset) = (wire.content_type, wire.charset);
     Ok(Expect { status, grpc_status: None, content_type, charset, headers, body, coding, events: None })
 }
@@ -528,27 +532,6 @@ fn grpc_status_of(status: &Spanned<String>, document: &Document) -> Result<Strin
             Err(document.complain(Some(status.span().start), problem))
         }
     }
-}
-
-/// A header name, or several of which one is required: `Content-Length|Transfer-Encoding`; or one with its value:
-/// `X-Cache: HIT`.
-fn header_of(header: &Spanned<String>, document: &Document) -> Result<String, CatalogueError> {
-    let is_name =
-        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    let is_value = |value: &str| !value.is_empty() && value.chars().all(|c| c.is_ascii_graphic());
-    let text = header.get_ref();
-    let right = match text.split_once(": ") {
-        None => text.split('|').all(is_name).then(|| text.to_ascii_lowercase()),
-        Some((name, value)) => {
-            (is_name(name) && is_value(value)).then(|| format!("{}: {value}", name.to_ascii_lowercase()))
-        }
-    };
-    right.ok_or_else(|| {
-        let problem = format!(
-            "`{text}` is not a header name: write one name, several names separated by `|`, or `Name: value`"
-        );
-        document.complain(Some(header.span().start), problem)
-    })
 }
 
 fn json_of(text: &Spanned<String>, document: &Document) -> Result<serde_json::Value, CatalogueError> {
