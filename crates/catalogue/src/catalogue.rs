@@ -5,6 +5,7 @@
 //! reported and skipped. [`Folders`] finds the tree.
 
 use crate::balancer::BALANCER_FILE;
+use crate::document::Document;
 use crate::manifest::MANIFEST_FILE;
 use crate::{
     Balancer, CatalogueError, DATABASE_FILE, Database, Folders, Manifest, Plan, Select, Workload, nearest,
@@ -69,8 +70,8 @@ impl Catalogue {
             notes: Vec::new(),
             folders,
         };
-        catalogue.read_workloads()?;
         catalogue.read_databases()?;
+        catalogue.read_workloads()?;
         catalogue.read_servers_in(&catalogue.folders.servers_dir.clone())?;
         catalogue.read_balancers()?;
         catalogue.sort();
@@ -98,12 +99,31 @@ impl Catalogue {
             if self.workload(&id).is_some() || self.broken_workload(&id).is_some() {
                 continue;
             }
-            match Workload::read(&path) {
+            match self.read_workload(&path) {
                 Ok(workload) => self.workloads.push(Arc::new(workload)),
                 Err(error) => self.broken_workloads.push(BrokenEntry { id, path, error }),
             }
         }
         Ok(())
+    }
+
+    /// Reads a workload and checks the names of its databases; a tree without databases knows no names.
+    fn read_workload(&self, path: &Path) -> Result<Workload, CatalogueError> {
+        let workload = Workload::read(path)?;
+        let valid = self.databases.iter().map(|database| database.id.as_str());
+        let known: Vec<&str> =
+            valid.chain(self.broken_databases.iter().map(|broken| broken.id.as_str())).collect();
+        let mut named = workload.cases.iter().flat_map(|case| &case.databases);
+        let unknown = named.find(|name| !known.is_empty() && !known.contains(&name.as_str()));
+        let Some(unknown) = unknown else { return Ok(workload) };
+        let hint = match nearest(unknown, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("available: {}", known.join(", ")),
+        };
+        // Read again for the line of the key.
+        let document = Document::read(path)?;
+        let problem = format!("`databases` names the unknown database `{unknown}`; {hint}");
+        Err(document.complain(document.place_of("databases"), problem))
     }
 
     /// Adds the server in `folder`, which may be anywhere, with the workloads in its own folder `workloads`; then the
@@ -117,7 +137,7 @@ impl Catalogue {
         let workloads = folder.join("workloads");
         if workloads.is_dir() {
             for path in toml_files(&workloads)? {
-                let workload = Workload::read(&path)?;
+                let workload = self.read_workload(&path)?;
                 self.workloads.retain(|known| known.name != workload.name);
                 self.broken_workloads.retain(|known| known.id != workload.name);
                 self.workloads.push(Arc::new(workload));

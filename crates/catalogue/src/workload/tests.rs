@@ -294,6 +294,27 @@ fn a_mix_may_need_a_database_and_have_templates_and_weights() {
 }
 
 #[test]
+fn databases_of_a_workload_are_needed_and_known() {
+    let tree = TestTree::new();
+    let broken = || {
+        let broken = tree.catalogue().broken_workloads;
+        broken.first().map(|broken| broken.error.to_string())
+    };
+    tree.write("workloads/some.toml", &ROWS.replace("[\"postgresql\"]", "[\"postgres\"]"));
+    assert_eq!(broken(), None, "a tree without databases knows no names");
+    // The name is valid, although the database cannot be used.
+    tree.write("databases/postgresql/database.toml", "name = 3");
+    let reported = broken().unwrap();
+    let expected =
+        "some.toml:3: `databases` names the unknown database `postgres`; did you mean `postgresql`?";
+    assert!(reported.ends_with(expected), "{reported}");
+    tree.write("workloads/some.toml", ROWS);
+    assert_eq!(broken(), None);
+    let reported = read(&format!("databases = [\"postgresql\"]\n{HELLO}")).unwrap_err();
+    assert!(reported.starts_with("some.toml:1: `databases` needs a case with a `database`"), "{reported}");
+}
+
+#[test]
 fn checks_that_a_cache_answers_are_not_planned_behind_a_balancer() {
     let tree = TestTree::with(&["go-one"]);
     let with_check = |header: &str| {

@@ -30,8 +30,7 @@ struct WireWorkload {
     static_files: Option<Spanned<String>>,
     mix: Option<Spanned<bool>>,
     headers: Option<Spanned<Headers>>,
-    #[serde(default)]
-    databases: Vec<String>,
+    databases: Option<Spanned<Vec<String>>>,
     case: Vec<Spanned<WireCase>>,
     #[serde(default)]
     check: Vec<Spanned<WireCase>>,
@@ -128,10 +127,12 @@ impl Workload {
         errors.extend(needs_http(&wire, &document));
         errors.extend(unfit_mix(&wire, &document));
         errors.extend(needs_mix(&wire, &document));
+        errors.extend(needs_database(&wire, &document));
         let is_mix = wire.mix.is_some_and(Spanned::into_inner);
         let headers = workload_headers(wire.headers, wire.protocol, &document)?;
         let exchange = exchange_of(wire.protocol, headers, wire.proto, wire.stream, &document)?;
-        let exchange = Exchange { databases: wire.databases, ..exchange };
+        let databases = wire.databases.map(Spanned::into_inner).unwrap_or_default();
+        let exchange = Exchange { databases, ..exchange };
         let several = wire.case.len() > 1;
         let mut addresses = BTreeSet::new();
         let named = |spanned: Spanned<WireCase>| {
@@ -190,6 +191,14 @@ fn needs_mix(wire: &WireWorkload, document: &Document) -> Option<CatalogueError>
     let wrong = others.find(|case| case.get_ref().weight.is_some() || case.get_ref().load.is_some())?;
     let problem = "`weight` and `load` are keys of the cases of a workload with `mix = true`";
     Some(document.complain(Some(wrong.span().start), problem))
+}
+
+/// The error in a workload that names databases and needs none.
+fn needs_database(wire: &WireWorkload, document: &Document) -> Option<CatalogueError> {
+    let databases = wire.databases.as_ref()?;
+    let is_needed = wire.case.iter().any(|case| case.get_ref().database.is_some());
+    let problem = "`databases` needs a case with a `database`: the work that a request causes there";
+    (!is_needed).then(|| document.complain(Some(databases.span().start), problem))
 }
 
 /// The error in a workload whose cases cannot be one mix.
