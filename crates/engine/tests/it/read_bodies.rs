@@ -8,7 +8,7 @@ use crate::http2::failures;
 use crate::http3::{self, answer_after, application, request_text};
 use crate::support::closed_loop;
 use crate::uploads::{OnHead, UploadServer, twelve};
-use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
+use paceline_engine::sim::{Act, Connect, MisbehavingHttp3, Script, VirtualClock, simulate};
 use paceline_engine::{
     BodySource, Bound, ConnectionFailure, Ending, Nanos, ReadBody, RequestKind, Requests, ResponseCheck,
     Settings, Slot, ThreadOutcome, Upload, UploadBody,
@@ -19,7 +19,7 @@ use paceline_http::h2::{
 };
 use paceline_http::{BodyFraming, BodyLayout, LineFiles, Request, Url, generated_bytes, h3};
 use paceline_job::Protocol;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
 use std::num::NonZeroU32;
@@ -31,6 +31,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const LENGTH: usize = 300_001;
 /// The most that may be read at once.
 const PIECE: usize = 64 * 1024;
+/// The most that HTTP/3 may keep until it is acknowledged, beside a piece of each request.
+const HTTP3_WINDOW: usize = 256 * 1024;
 
 /// Content that ends after 100,000 bytes once it was read from its beginning this many times.
 #[derive(Debug)]
@@ -40,12 +42,14 @@ struct Content {
     whole_for: usize,
     /// The longest piece that was read at once.
     longest: AtomicUsize,
+    /// The bytes read so far.
+    read: AtomicUsize,
 }
 
 impl Content {
     fn new(whole_for: usize) -> Arc<Self> {
-        let (begun, longest) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { bytes: generated_bytes(LENGTH), begun, whole_for, longest })
+        let [begun, longest, read] = [const { AtomicUsize::new(0) }; 3];
+        Arc::new(Self { bytes: generated_bytes(LENGTH), begun, whole_for, longest, read })
     }
 
     /// Checks that it was read, and in pieces.
@@ -60,6 +64,7 @@ impl BodySource for Content {
         let (at, length) = (at as usize, into.len());
         self.begun.fetch_add(usize::from(at == 0), Ordering::Relaxed);
         self.longest.fetch_max(length, Ordering::Relaxed);
+        self.read.fetch_add(length, Ordering::Relaxed);
         if self.begun.load(Ordering::Relaxed) > self.whole_for && at + length > 100_000 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -205,8 +210,37 @@ fn a_body_over_http2_that_becomes_shorter_ends_its_connection() {
     assert!(whole.iter().all(|body| *body == content.bytes));
 }
 
-/// 20 requests over HTTP/3, on two streams of one connection; and the bodies that came whole.
-fn over_http3(framing: BodyFraming, content: &Arc<Content>) -> (ThreadOutcome, Vec<String>) {
+/// A server that compares what was read with what has come.
+struct Comparing {
+    server: MisbehavingHttp3,
+    content: Arc<Content>,
+    received: usize,
+    /// The most that was read and had not come.
+    most_ahead: Rc<Cell<usize>>,
+}
+
+impl Script for Comparing {
+    fn connect(&mut self, slot: Slot, now: Nanos) -> Connect {
+        self.server.connect(slot, now)
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn datagram(&mut self, slot: Slot, datagram: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        self.received += datagram.len();
+        let ahead = self.content.read.load(Ordering::Relaxed).saturating_sub(self.received);
+        self.most_ahead.set(ahead.max(self.most_ahead.get()));
+        self.server.datagram(slot, datagram, now, acts);
+    }
+
+    fn alarm(&mut self, slot: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        self.server.alarm(slot, now, acts);
+    }
+}
+
+/// 20 requests over HTTP/3, on two streams of one connection; the bodies that came whole; and the most that was read
+/// ahead.
+fn over_http3(framing: BodyFraming, content: &Arc<Content>) -> (ThreadOutcome, Vec<String>, usize) {
     let layout = h3::body_layout(LENGTH as u64, framing);
     let requests = Arc::new(posts("https://a.test/", framing, content, layout));
     let settings = Settings { requests, ..http3::settings(1, 2, 20, b"") };
@@ -217,17 +251,21 @@ fn over_http3(framing: BodyFraming, content: &Arc<Content>) -> (ThreadOutcome, V
         kept.borrow_mut().push(text.split_once("\r\n\r\n").unwrap().1.to_owned());
         answer_after(Nanos::from_millis(1))
     });
+    let most_ahead = Rc::<Cell<usize>>::default();
+    let (content, ahead) = (Arc::clone(content), Rc::clone(&most_ahead));
+    let server = Comparing { server, content, received: 0, most_ahead: ahead };
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos(100))).unwrap();
     let whole = whole.borrow().clone();
-    (outcome, whole)
+    (outcome, whole, most_ahead.get())
 }
 
 #[test]
 fn a_body_over_http3_is_read_as_its_window_allows() {
     for framing in [BodyFraming::Length, BodyFraming::Chunks(NonZeroU32::new(10_000).unwrap())] {
         let content = Content::new(usize::MAX);
-        let (outcome, whole) = over_http3(framing, &content);
+        let (outcome, whole, ahead) = over_http3(framing, &content);
         assert_eq!((http3::ok(&outcome), outcome.connections.made), (20, 1));
+        assert!((1..=HTTP3_WINDOW + 2 * PIECE).contains(&ahead), "{ahead}: both bodies are longer together");
         assert_eq!(whole.len(), 20);
         assert!(whole.iter().all(|body| body.as_bytes() == content.bytes), "{framing:?}");
         content.assert_bounded();
@@ -237,7 +275,7 @@ fn a_body_over_http3_is_read_as_its_window_allows() {
 #[test]
 fn a_body_over_http3_that_becomes_shorter_ends_its_connection() {
     let content = Content::new(5);
-    let (outcome, whole) = over_http3(BodyFraming::Length, &content);
+    let (outcome, whole, _) = over_http3(BodyFraming::Length, &content);
     assert_some_failed(&outcome);
     assert!(whole.iter().all(|body| body.as_bytes() == content.bytes));
 }
