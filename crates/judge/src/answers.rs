@@ -101,12 +101,9 @@ fn advice(run: &Run) -> String {
     let redirects =
         run.total.status.iter().filter(|(status, _)| status.starts_with('3') && status.as_str() != "304");
     let redirected = redirects.fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-    // If a connection fails, all requests that are outstanding on it fail.
-    let requests_of =
-        |connections: u64| counts.io_failed.min(connections.saturating_mul(run.loop_.depth.into()));
-    let not_http = requests_of(run.connections.broke_rules);
-    let too_long = requests_of(run.connections.heads_too_long);
-    let unreadable = requests_of(run.body_faults.as_ref().map_or(0, |faults| faults.connections));
+    let not_http = failed_on(run, run.connections.broke_rules);
+    let too_long = failed_on(run, run.connections.heads_too_long);
+    let unreadable = unreadable(run);
     let look = look(run);
     let ways = [
         (redirected, redirect_advice(run, &look)),
@@ -135,6 +132,16 @@ fn advice(run: &Run) -> String {
     ];
     // The first of equals wins: the more specific ones come first.
     ways.into_iter().rev().max_by_key(|(count, _)| *count).map_or(look, |(_, way)| way)
+}
+
+/// The most requests that can have failed because this many connections did: all that were outstanding on them.
+fn failed_on(run: &Run, connections: u64) -> u64 {
+    run.total.counts.io_failed.min(connections.saturating_mul(run.loop_.depth.into()))
+}
+
+/// The most requests that can have failed because a body could not be read.
+fn unreadable(run: &Run) -> u64 {
+    failed_on(run, run.body_faults.as_ref().map_or(0, |faults| faults.connections))
 }
 
 /// The remedy if connections could not be opened. A WebSocket is open when its handshake is answered.
@@ -237,11 +244,11 @@ fn no_answer(run: &Run, look: &str) -> String {
 }
 
 /// Judges all requests that did not end ok. Requests that only a growing queue left without a response are judged as
-/// overload.
+/// overload, and those whose bodies could not be read as `body_changed`, unless others failed too.
 pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
     let is_queue = counts.failed() == 0 && overload::is_saturated(run);
-    (counts.ok > 0 && counts.not_ok() > 0 && !is_queue).then(|| {
+    (counts.ok > 0 && counts.not_ok() > unreadable(run) && !is_queue).then(|| {
         let share = counts.not_ok_share();
         let (status, bad_body, commonest_failure) = reasons(run);
         let max_share = run.not_ok_share_allowed.map_or(MAX_NOT_OK_SHARE, |most| most.max(MAX_NOT_OK_SHARE));
@@ -280,7 +287,7 @@ fn look_at_failures(run: &Run) -> String {
         let follow = if redirects && !follows { " Follow redirects with --follow 5." } else { "" };
         return format!("{follow} {}", look(run));
     }
-    let is_broken = counts.io_failed > 0;
+    let is_broken = counts.io_failed > unreadable(run);
     if is_broken { " Look for the reason in the server's log.".to_owned() } else { String::new() }
 }
 

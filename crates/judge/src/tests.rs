@@ -7,7 +7,7 @@ use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Blame, Block, BodyFaults, CarriedOver, Censored, Connections, CoreTime, Counts,
     EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served,
-    SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, fixture,
+    SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, Verdict, fixture,
 };
 use paceline_stats::Histogram;
 
@@ -1162,6 +1162,32 @@ fn a_changed_body_is_the_users_fault_and_invalid_if_it_could_not_be_sent() {
     };
     assert_eq!(verdicts(closed(), changed(0)), caution("body_changed"));
     assert_eq!(verdicts(closed(), changed(2)), invalid("body_changed"));
+}
+
+#[test]
+fn failures_because_of_an_unreadable_body_are_not_blamed_on_the_server() {
+    let after_500 = |io_failed: u64, timed_out: u64| {
+        move |run: &mut Run| {
+            let counts = &mut run.total.counts;
+            (counts.ok, counts.io_failed, counts.timed_out) = (500, io_failed, timed_out);
+            counts.scheduled = 500 + io_failed + timed_out;
+            run.loop_.depth = 2;
+            run.body_faults = Some(BodyFaults { changed: Vec::new(), connections: 250 });
+        }
+    };
+    let judged = |io_failed, timed_out| {
+        let mut run = closed();
+        after_500(io_failed, timed_out)(&mut run);
+        run_verdicts(&run)
+    };
+    let named = |verdicts: &[Verdict], name: &str| verdicts.iter().any(|verdict| verdict.name == name);
+    let ours = judged(500, 0);
+    assert!(named(&ours, "body_changed") && !named(&ours, "failed_requests"), "{ours:?}");
+    for (io_failed, timed_out, sends_to_log) in [(501, 0, true), (500, 1, false)] {
+        let verdicts = judged(io_failed, timed_out);
+        let failed = verdicts.iter().find(|verdict| verdict.name == "failed_requests").unwrap();
+        assert_eq!(failed.remedy.contains("the server's log"), sends_to_log, "{failed:?}");
+    }
 }
 
 #[test]
