@@ -504,7 +504,7 @@ verdict_table! {
 
     /// No event of a stream has a time at the JSON pointer of `--message-time`, so there are no delays. A time is a
     /// number since 1970 in seconds, milliseconds, microseconds or nanoseconds, or a text as in RFC 3339 with its
-    /// offset from UTC.
+    /// offset from UTC. A time more than 39 hours before the arrival counts as none.
     NoMessageTimes "no_message_times" Run [User] [Caution] "No event carried a time."
     { events: u64 = "events without a time" }
     => "No event has a time where --message-time points, so no delay was measured. Compare the pointer with an event, which --debug shows.";

@@ -11,6 +11,7 @@ use crate::grpc::CallCheck;
 use crate::stream::{MAX_EVENT_BYTES, StreamFault, StreamPlan, is_json};
 use crate::{BodyCheck, Nanos, Requests, Slot};
 use paceline_http::{EventFormat, EventReader, EventStep, MessageCoding};
+use paceline_stats::HIGHEST;
 use std::sync::Arc;
 
 /// How long a server may take to end a response whose stream has ended as asked, so that the connection can carry the
@@ -86,7 +87,7 @@ pub(super) struct EventBatch {
 pub(super) struct Delays {
     /// Those that are not negative.
     pub times: Vec<Nanos>,
-    /// The number of events without a time.
+    /// The number of events without a time, or with one so long ago that a histogram does not hold the delay.
     pub missing: u64,
     /// The number of events whose time is after their arrival.
     pub ahead: u64,
@@ -102,6 +103,8 @@ impl Delays {
         if delay < 0 {
             self.ahead += 1;
             self.ahead_most = self.ahead_most.max(length);
+        } else if length.0 > HIGHEST {
+            self.missing += 1;
         } else {
             self.times.push(length);
         }

@@ -325,6 +325,24 @@ fn negative_delays_are_counted_apart() {
 }
 
 #[test]
+fn a_delay_that_a_histogram_does_not_hold_counts_as_none() {
+    // A histogram holds times below 2^47 ns, which are 39 hours.
+    let content: fn(Nanos) -> String = |at| {
+        let line = |age: u64| format!("{{\"sent\": {}}}\n", ZERO_NS + at.0 - age);
+        [line(ms(5).0), line((1 << 47) - 1), line(1 << 47)].concat()
+    };
+    for protocol in BOTH {
+        let feed = Feed::new(protocol, &[(20, "")], End::Whole);
+        let feed = Feed { content: Some(content), ..feed };
+        let outcome = run(once(1), with_times(EventFormat::Lines), feed);
+        let delays = outcome.total.times(Measure::MessageDelay);
+        assert_eq!((delays.count(), delays.max()), (2, Some((1 << 47) - 1)), "{protocol:?}");
+        let streams = &outcome.total.counts.streams;
+        assert_eq!((streams.events, streams.without_time, streams.ahead_of_clock), (3, 1, 0));
+    }
+}
+
+#[test]
 fn an_open_loop_measures_from_the_intended_send_with_more_streams_than_connections() {
     for protocol in BOTH {
         // Ten streams a second, of a second each, over three places: seven of ten wait ever longer.
