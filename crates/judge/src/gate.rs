@@ -426,11 +426,7 @@ fn sample(run: &Run, gate_time: &GateTime) -> Option<GateSample> {
         TimeKind::FirstByte | TimeKind::EventGap | TimeKind::LongestGap | TimeKind::StreamTime => {
             (counts.not_ok(), u64::MAX)
         }
-        // How late an event is that seems to be early is unknown.
-        TimeKind::MessageDelay => {
-            let early = block.stream_events.map_or(0, |events| events.events_ahead_of_clock);
-            (counts.not_ok().saturating_add(early), u64::MAX)
-        }
+        TimeKind::MessageDelay => (counts.not_ok().saturating_add(without_delay(block)), u64::MAX),
         TimeKind::GeneratorLag => (0, u64::MAX),
         TimeKind::ConnectionWait
         | TimeKind::ConnectAndService
@@ -445,6 +441,15 @@ fn sample(run: &Run, gate_time: &GateTime) -> Option<GateSample> {
 fn without(times: Option<&Times>, block: &Block) -> u64 {
     let count = times.map_or(0, |times| times.count);
     block.counts.not_ok().min(block.counts.scheduled.saturating_sub(count))
+}
+
+/// Events whose delay is unknown: those that seem to be early, and those without a time, except for one of each stream,
+/// such as a last `[DONE]`.
+fn without_delay(block: &Block) -> u64 {
+    block.stream_events.map_or(0, |counted| {
+        let without_time = counted.events_without_time.saturating_sub(counted.streams);
+        counted.events_ahead_of_clock.saturating_add(without_time)
+    })
 }
 
 /// The results of the request of a mix with this name, written without spaces. A file of one request has no parts.

@@ -110,6 +110,22 @@ fn an_event_that_arrives_before_its_time_is_a_miss() {
 }
 
 #[test]
+fn an_event_without_a_time_is_a_miss_unless_it_may_be_the_last_of_a_stream() {
+    let mut run = run(0);
+    run.total.message_delay_ns = run.total.response_time_ns.clone();
+    let delays = run.total.message_delay_ns.as_ref().unwrap().count;
+    let of_delays = time(GateTime::Of(TimeKind::MessageDelay), Statistic::Percentile(50.0), 1_000_000);
+    let mut misses = |streams, events_without_time| {
+        let counted = EventCounts { streams, events_without_time, ..EventCounts::default() };
+        run.total.stream_events = Some(counted);
+        let judged = outcome(of_delays.clone(), &run);
+        (judged.reasons, judged.evidence.get("misses").and_then(serde_json::Value::as_u64))
+    };
+    assert_eq!(misses(2 * delays, 2 * delays), (vec![], None), "one in each stream");
+    assert_eq!(misses(10, 2 * delays), (vec![GateReason::Failures], Some(2 * delays - 10)));
+}
+
+#[test]
 fn a_missed_limit_says_that_other_processes_used_the_server_s_cpu() {
     let delayed = TypedVerdict::ServerDescheduled {
         others_cores: 0.5,
