@@ -40,27 +40,67 @@ impl ReadBody {
     }
 
     /// Replaces `piece` by bytes as they are sent, from an offset on: [`PIECE_BYTES`], or fewer at the end of the body.
+    /// The source is read once, however many frames the piece has.
     ///
     /// # Errors
     /// [`Unreadable`]; `piece` is then empty.
     pub(crate) fn read(&self, at: u64, piece: &mut Vec<u8>) -> Result<(), Unreadable> {
-        piece.clear();
-        while piece.len() < PIECE_BYTES {
-            let (start, room) = (piece.len(), PIECE_BYTES - piece.len());
-            match self.layout.part_at(at + start as u64) {
-                BodyPart::Framing([]) => break,
-                BodyPart::Framing(bytes) => piece.extend_from_slice(&bytes[..bytes.len().min(room)]),
+        let (mut start, mut framing, mut content) = (None, 0, 0);
+        for part in self.parts(at) {
+            match part {
+                BodyPart::Framing(bytes) => framing += bytes.len(),
                 BodyPart::Content { at, length } => {
-                    let count = usize::try_from(length).unwrap_or(usize::MAX).min(room);
-                    piece.resize(start + count, 0);
-                    if self.source.read_at(at, &mut piece[start..]).is_err() {
-                        piece.clear();
-                        return Err(Unreadable);
-                    }
+                    start.get_or_insert(at);
+                    content += length as usize;
+                }
+            }
+        }
+        piece.resize(framing + content, 0);
+        if let Some(start) = start
+            && self.source.read_at(start, &mut piece[framing..]).is_err()
+        {
+            piece.clear();
+            return Err(Unreadable);
+        }
+        // The content is at the end. Its parts move forward, by as much as the framing that still has to come.
+        let (mut to, mut from) = (0, framing);
+        for part in self.parts(at) {
+            if to == from {
+                break;
+            }
+            match part {
+                BodyPart::Framing(bytes) => {
+                    piece[to..to + bytes.len()].copy_from_slice(bytes);
+                    to += bytes.len();
+                }
+                BodyPart::Content { length, .. } => {
+                    let length = length as usize;
+                    piece.copy_within(from..from + length, to);
+                    (to, from) = (to + length, from + length);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The parts of a piece from an offset on, none of them empty.
+    fn parts(&self, at: u64) -> impl Iterator<Item = BodyPart<'_>> {
+        let mut length = 0;
+        std::iter::from_fn(move || {
+            let room = PIECE_BYTES - length;
+            let (part, count) = match self.layout.part_at(at + length as u64) {
+                BodyPart::Framing(bytes) => {
+                    let count = bytes.len().min(room);
+                    (BodyPart::Framing(&bytes[..count]), count)
+                }
+                BodyPart::Content { at, length } => {
+                    let count = usize::try_from(length).unwrap_or(usize::MAX).min(room);
+                    (BodyPart::Content { at, length: count as u64 }, count)
+                }
+            };
+            length += count;
+            (count > 0).then_some(part)
+        })
     }
 }
 
@@ -118,6 +158,64 @@ impl BodyReader {
                 self.piece_at(kind, at).map(|piece| &piece[..piece.len().min(most)])
             }
             BodyBytes::Generated(_) | BodyBytes::Kept(_) => Ok(body.piece_at(at, most)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_http::{BodyFraming, generated_bytes, h3};
+    use std::num::NonZeroU32;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Content that counts how often it is read.
+    #[derive(Debug)]
+    struct Counted {
+        bytes: Vec<u8>,
+        reads: AtomicUsize,
+    }
+
+    impl BodySource for Counted {
+        fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            into.copy_from_slice(&self.bytes[at as usize..][..into.len()]);
+            Ok(())
+        }
+    }
+
+    /// All bytes of a body as they are sent.
+    fn sent(layout: &BodyLayout, content: &[u8]) -> Vec<u8> {
+        let mut sent = Vec::new();
+        loop {
+            match layout.part_at(sent.len() as u64) {
+                BodyPart::Framing([]) => return sent,
+                BodyPart::Framing(bytes) => sent.extend_from_slice(bytes),
+                BodyPart::Content { at, length } => {
+                    sent.extend_from_slice(&content[at as usize..][..length as usize]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_piece_of_many_frames_is_read_at_once() {
+        let content = generated_bytes(150_001);
+        let length = content.len() as u64;
+        let frames = |size| BodyFraming::Chunks(NonZeroU32::new(size).unwrap());
+        for framing in [BodyFraming::Length, frames(1), frames(7), frames(999), frames(70_000)] {
+            for layout in [BodyLayout::over_http1(length, framing), h3::body_layout(length, framing)] {
+                let all = sent(&layout, &content);
+                let source = Arc::new(Counted { bytes: content.clone(), reads: AtomicUsize::new(0) });
+                let shared: Arc<dyn BodySource> = Arc::<Counted>::clone(&source);
+                let (body, mut piece) = (ReadBody::new(shared, layout), Vec::new());
+                for at in (0..all.len()).step_by(9_973).chain([all.len() - 1, all.len()]) {
+                    source.reads.store(0, Ordering::Relaxed);
+                    body.read(at as u64, &mut piece).unwrap();
+                    assert!(piece == all[at..all.len().min(at + PIECE_BYTES)], "{framing:?} from {at}");
+                    assert!(source.reads.load(Ordering::Relaxed) <= 1, "{framing:?} from {at}");
+                }
+            }
         }
     }
 }
