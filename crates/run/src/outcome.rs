@@ -412,7 +412,6 @@ fn carried_over(outcome: &RunOutcome) -> record::CarriedOver {
     record::CarriedOver { outstanding: carried.outstanding, unanswered }
 }
 
-/// How bodies that waited for 100 Continue were sent, if any wait.
 /// What went wrong with the files of bodies that were read while they were sent.
 fn body_faults(prepared: &Prepared, counts: &ConnectionCounts) -> Option<record::BodyFaults> {
     let connections = sum_of(counts, |failure| failure == ConnectionFailure::BodyUnreadable);
@@ -424,6 +423,7 @@ fn body_faults(prepared: &Prepared, counts: &ConnectionCounts) -> Option<record:
     (faults != record::BodyFaults::default()).then_some(faults)
 }
 
+/// How bodies that waited for 100 Continue were sent, if any wait.
 fn expect_continue(job: &Job, outcome: &RunOutcome) -> Option<record::ExpectContinue> {
     let ContinueCounts { continued, answered, silent, waits } = &outcome.continues;
     let waits_for_any = job.requests.iter().any(|request| request.expect_continue);
