@@ -13,7 +13,7 @@ use paceline_host::system::monotonic_ns;
 use paceline_host::{Interrupt, KeptOutput, Place, ProgramCopy, SshConnection, StartedProgram};
 use paceline_job::{BodyExpectation, Bound, Content, Job, LoadModel, LoaderShare, RequestSpec, Shape};
 use paceline_record::{ClockOffset, Loader, Run, Span};
-use paceline_run::{Inputs, PhaseEventWriter, Prepared};
+use paceline_run::{Inputs, KEPT_FILE_BYTES, PhaseEventWriter, Prepared};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -446,8 +446,8 @@ fn orders(job: &Job, of: u32) -> Vec<LoaderOrder> {
     (0..of).map(order).collect()
 }
 
-/// A request with the contents of its text files, which other machines need not have. Other files are read by each
-/// loader.
+/// A request with the contents of its text files, which other machines need not have. Other files, and bodies that are
+/// too long to be sent from memory, are read by each loader.
 fn with_texts(mut request: RequestSpec) -> RequestSpec {
     let text = |content: &mut Content| {
         if let Content::File { file } = content
@@ -457,9 +457,32 @@ fn with_texts(mut request: RequestSpec) -> RequestSpec {
             *content = Content::Text(text);
         }
     };
-    request.body.iter_mut().for_each(text);
+    let is_long = |content: &Content| {
+        matches!(content, Content::File { file }
+            if std::fs::metadata(file).is_ok_and(|about| about.len() > KEPT_FILE_BYTES))
+    };
+    request.body.iter_mut().filter(|body| !is_long(body)).for_each(text);
     if let Some(BodyExpectation::Exact(content)) = &mut request.expect_body {
         text(content);
     }
     request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_read_while_it_is_sent_stays_a_file() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        let content = || Content::File { file: named.path().to_owned() };
+        for (length, is_sent) in [(KEPT_FILE_BYTES, true), (KEPT_FILE_BYTES + 1, false)] {
+            named.as_file().set_len(length).unwrap();
+            let request = with_texts(RequestSpec { body: Some(content()), ..RequestSpec::default() });
+            match request.body {
+                Some(Content::Text(text)) => assert!(is_sent && text.len() as u64 == length, "{length}"),
+                body => assert!(!is_sent && body == Some(content()), "{length}"),
+            }
+        }
+    }
 }

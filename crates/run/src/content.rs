@@ -7,9 +7,9 @@ use paceline_job::{Content, FormPart};
 use std::io;
 use std::path::Path;
 
-/// Longer files are read while they are sent, if they have no placeholders. Shorter ones, such as the 20 MB of upload
-/// benchmarks, are sent from memory, at less cost.
-const KEPT_BYTES: u64 = 32 << 20;
+/// Longer files of bodies, in bytes, are read while they are sent, if they have no placeholders. Shorter ones, such as
+/// the 20 MB of upload benchmarks, are sent from memory, at less cost.
+pub const KEPT_FILE_BYTES: u64 = 32 << 20;
 /// The longest body.
 pub(crate) const MAX_BODY_BYTES: u64 = 1 << 50;
 
@@ -23,7 +23,7 @@ pub(crate) struct ContentReader {
 
 impl Default for ContentReader {
     fn default() -> Self {
-        Self { stdin_read_by: None, kept_bytes: KEPT_BYTES }
+        Self { stdin_read_by: None, kept_bytes: KEPT_FILE_BYTES }
     }
 }
 

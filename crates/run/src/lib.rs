@@ -35,6 +35,7 @@ pub mod wall_clock;
 mod websocket;
 
 pub use blocks::block;
+pub use content::KEPT_FILE_BYTES;
 pub use debug::{DebugExchange, DebugOutcome};
 pub use error::{RunError, RunProblem};
 pub use events::PhaseEventWriter;
