@@ -6,8 +6,10 @@
 use crate::inputs::read_fully_at;
 use paceline_engine::BodySource;
 use paceline_http::may_have_placeholder;
+use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::time::SystemTime;
 
@@ -15,6 +17,10 @@ use std::time::SystemTime;
 const BLOCK_BYTES: usize = 256 * 1024;
 /// The bytes that two blocks have in common: more than the word of a placeholder has.
 const OVERLAP_BYTES: usize = 64;
+/// How much is read ahead into the page cache.
+const AHEAD_BYTES: u64 = 2 << 20;
+/// How often that is asked for: the kernel looks for every page, also for those in the cache.
+const AHEAD_STEP_BYTES: u64 = 1 << 20;
 
 /// The open file of a request body.
 #[derive(Debug)]
@@ -82,8 +88,20 @@ impl BodyFile {
 
 impl BodySource for BodyFile {
     fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, at)
+        self.file.read_exact_at(into, at)?;
+        let end = at + into.len() as u64;
+        if begins_step(at, end) {
+            // The kernel's own read-ahead expects one reader of an open file, and connections read at several places.
+            // Where the file system refuses, a later read waits for the disk.
+            let _ = fadvise(&self.file, end, NonZeroU64::new(AHEAD_BYTES), Advice::WillNeed);
+        }
+        Ok(())
     }
+}
+
+/// Whether more has to be read ahead after a read of these bytes: at the beginning, and once in each step.
+fn begins_step(at: u64, end: u64) -> bool {
+    at == 0 || at / AHEAD_STEP_BYTES < end / AHEAD_STEP_BYTES
 }
 
 #[cfg(test)]
@@ -114,6 +132,22 @@ mod tests {
             let mut bytes = vec![b'x'; length];
             bytes.extend_from_slice(b"{seq}\xff");
             assert!(!file(&bytes).may_have_placeholder().unwrap(), "not text after {length}");
+        }
+    }
+
+    #[test]
+    fn every_piece_but_the_first_is_read_ahead_in_few_steps() {
+        for piece in [1_000, 64 * 1024, 64 * 1024 - 7] {
+            let (mut at, mut ahead_to, mut asked) = (0, piece, 0);
+            while at < 20 * AHEAD_STEP_BYTES {
+                let end = at + piece;
+                assert!(end <= ahead_to, "{piece} at {at}");
+                if begins_step(at, end) {
+                    (ahead_to, asked) = (end + AHEAD_BYTES, asked + 1);
+                }
+                at = end;
+            }
+            assert_eq!(asked, 21, "pieces of {piece}: at the beginning, and once in each step");
         }
     }
 
