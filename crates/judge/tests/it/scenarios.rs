@@ -311,6 +311,13 @@ fn of_answers(name: VerdictName) -> Option<Scenario> {
         }
         VerdictName::TooShort => closed(|run| run.window_s = 0.01),
         VerdictName::FewSamples => closed(|run| run.total.service_time_ns.as_mut().unwrap().count = 369),
+        _ => return None,
+    })
+}
+
+/// Scenarios of trials: what was checked, sent and sampled beside their requests.
+fn of_trials(name: VerdictName) -> Option<Scenario> {
+    Some(match name {
         VerdictName::ClaimDoesNotHold => trial(|trial| {
             let check = Check { name: "pipelining".into(), outcome: CheckOutcome::Warn, detail: "no".into() };
             trial.validation = Some(Validation { checks: vec![check] });
@@ -445,7 +452,9 @@ fn of_launch(name: VerdictName) -> Option<Scenario> {
 
 /// The scenario that triggers a verdict.
 fn scenario(name: VerdictName) -> Option<Scenario> {
-    [of_load, of_generator, of_answers, of_kernel, of_roles, of_launch].into_iter().find_map(|of| of(name))
+    [of_load, of_generator, of_answers, of_trials, of_kernel, of_roles, of_launch]
+        .into_iter()
+        .find_map(|of| of(name))
 }
 
 impl Scenario {
