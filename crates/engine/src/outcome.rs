@@ -3,6 +3,7 @@
 //! Each worker returns a [`ThreadOutcome`]; `run.rs` combines them, and the binary makes the record from that
 //! (`commands/run/outcome.rs`). Rates, utilization and verdicts are not part of it.
 
+use crate::stream::StreamExamples;
 use crate::tally::Endings;
 use crate::tls::{TlsError, TlsFault, TlsOutcome};
 use crate::{Ending, KeptInterval, Nanos, PhaseTimes, Tally, WrongBody};
@@ -445,6 +446,8 @@ pub struct ThreadOutcome {
     pub sessions_completed: Vec<u64>,
     /// The durations of the window's completed sessions, by session.
     pub session_times: Vec<Histogram>,
+    /// Examples of the window's streams.
+    pub stream_examples: StreamExamples,
 }
 
 /// The result of a run.
@@ -485,6 +488,8 @@ pub struct RunOutcome {
     pub sessions_completed: Vec<u64>,
     /// The durations of the window's completed sessions, by session; empty without sessions.
     pub session_times: Vec<Histogram>,
+    /// Examples of the window's streams; none without streams.
+    pub stream_examples: StreamExamples,
     /// Whether it was stopped before its planned end.
     pub stopped: bool,
     /// The results of TLS, if it was used.

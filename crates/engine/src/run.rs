@@ -408,6 +408,7 @@ fn gather(
         continues: ContinueCounts::default(),
         sessions_completed: Vec::new(),
         session_times: Vec::new(),
+        stream_examples: Default::default(),
         stopped,
         tls: None,
     };
@@ -434,6 +435,7 @@ fn gather(
         outcome.spans.end = outcome.spans.end.max(worker.spans.end);
         keep_first(&mut outcome.wrong_bodies, worker.wrong_bodies);
         outcome.continues.absorb(&worker.continues);
+        outcome.stream_examples.absorb(worker.stream_examples);
         add_sessions(&mut outcome, &worker.sessions_completed, &worker.session_times);
     }
     outcome.intervals = crate::hot::join_intervals(outcome.intervals, outcome.spans.warmup, coarsest);

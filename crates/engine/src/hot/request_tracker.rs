@@ -17,7 +17,7 @@ use super::ticks::TickRange;
 use crate::arrivals::SampledIntervals;
 use crate::outcome::{ConnectionCounts, ConnectionFailure};
 use crate::request_log::{LoggedRequest, WorkerLog};
-use crate::stream::StreamFault;
+use crate::stream::{StreamExamples, StreamFault};
 use crate::{BodyFault, Ending, LoadModel, Nanos, Settings, Slot, Timeline, Timestamps, WrongBody};
 
 /// The number of times that a request may be handed back before it counts as failed, so that a run ends against a
@@ -540,6 +540,9 @@ impl<'a> Tracker<'a> {
     ) {
         if self.inspectors[kind].admits(head.status) {
             self.streams.begin(slot, place, kind, head, (first_byte, now));
+            if self.recorder.is_windows(self.exchanges.at(slot, place).block) {
+                self.streams.watch(slot, place);
+            }
         }
     }
 
@@ -592,6 +595,7 @@ impl<'a> Tracker<'a> {
         let exchange = self.exchanges.at(slot, place);
         self.recorder.events(exchange, &result.last, now);
         self.recorder.stream_ended(exchange, &result);
+        self.streams.settle(slot, place, exchange.intended, &result);
         if let Some(fault) = result.fault
             && response.ending == Ending::Ok
         {
@@ -753,6 +757,11 @@ impl<'a> Tracker<'a> {
         {
             self.details.push((failure, detail));
         }
+    }
+
+    /// Returns the examples of streams.
+    pub(super) fn take_stream_examples(&mut self) -> StreamExamples {
+        self.streams.take_examples()
     }
 
     /// Returns the first wrong body of each kind of request. Adds all other results to the connections: requests served

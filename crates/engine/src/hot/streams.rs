@@ -3,12 +3,15 @@
 //! A stream is a response whose body is a sequence of events (`../stream/`). The tracker passes the pieces of its body
 //! to it, and records the times of its events. A stream has ended as asked with the event that was to be the last one,
 //! or at the moment that was to be its end; the response usually ends then too. If more of it comes, or nothing for
-//! [`GRACE`], the protocol ends it. A run without streams has an empty table.
+//! [`GRACE`], the protocol ends it. A run without streams has an empty table. Some streams of the window are watched,
+//! to keep examples of them (`../stream/examples.rs`).
 
 use super::exchange::ExchangeIndex;
 use super::inspect::JudgedHead;
 use crate::grpc::CallCheck;
-use crate::stream::{MAX_EVENT_BYTES, StreamFault, StreamPlan, is_json};
+use crate::stream::{
+    MAX_EVENT_BYTES, StreamExamples, StreamFault, StreamMoments, StreamPlan, StreamWatch, WatchPlace, is_json,
+};
 use crate::{BodyCheck, Nanos, Requests, Slot};
 use paceline_http::{EventFormat, EventReader, EventStep, MessageCoding};
 use paceline_stats::HIGHEST;
@@ -45,6 +48,8 @@ struct Stream {
     /// When to end the response, if the server has not by then.
     cut_at: Nanos,
     fault: Option<StreamFault>,
+    /// Where its events are recorded, if it is watched.
+    watched: Option<WatchPlace>,
     /// The content of the current event, if that is needed.
     content: Vec<u8>,
 }
@@ -136,6 +141,8 @@ pub(super) struct Streams {
     places: usize,
     table: Box<[Stream]>,
     alarms: Box<[StreamAlarm]>,
+    /// Keeps examples; none without streams.
+    watch: Option<Box<StreamWatch>>,
 }
 
 impl Stream {
@@ -156,6 +163,7 @@ impl Stream {
             ended_at: None,
             cut_at: Nanos::NEVER,
             fault: None,
+            watched: None,
             content: Vec::new(),
         }
     }
@@ -241,6 +249,20 @@ impl Stream {
     }
 }
 
+/// Records the events of a stream that came together, if it is watched.
+fn note_events(watch: &mut Option<Box<StreamWatch>>, stream: &Stream, batch: &EventBatch, now: Nanos) {
+    if let Some((watch, watched)) = watch.as_mut().zip(stream.watched) {
+        watch.add(watched, batch.events, now);
+    }
+}
+
+/// A stream is not an example, and no longer watched.
+fn stop_watching(watch: &mut Option<Box<StreamWatch>>, stream: &mut Stream) {
+    if let Some((watch, watched)) = watch.as_mut().zip(stream.watched.take()) {
+        watch.release(watched);
+    }
+}
+
 impl Streams {
     /// A table for connections with this many places each.
     pub(super) fn new(requests: &Requests, connections: u32, places: u16) -> Self {
@@ -252,11 +274,13 @@ impl Streams {
         let vacant = plans.iter().flatten().next().map(|plan| Stream::new(plan));
         let (connections, places) = (connections as usize, usize::from(places));
         let alarms = if vacant.is_some() { connections } else { 0 };
+        let watch = vacant.is_some().then(|| Box::new(StreamWatch::new(connections * places)));
         Self {
             plans,
             places,
             table: vacant.map_or_else(Box::default, |vacant| vec![vacant; connections * places].into()),
             alarms: vec![StreamAlarm::NONE; alarms].into(),
+            watch,
         }
     }
 
@@ -288,6 +312,7 @@ impl Streams {
         let index = self.index(slot, place);
         let Some(plan) = &self.plans[kind] else { return };
         let stream = &mut self.table[index];
+        stop_watching(&mut self.watch, stream);
         let mut content = std::mem::take(&mut stream.content);
         content.clear();
         *stream = Stream {
@@ -302,6 +327,15 @@ impl Streams {
         };
         let due = stream.cut_at;
         self.note_due(slot, due);
+    }
+
+    /// Watches the stream that has begun at a place, if one has and there is room.
+    pub(super) fn watch(&mut self, slot: Slot, place: ExchangeIndex) {
+        let index = self.index(slot, place);
+        let stream = self.table.get_mut(index).filter(|stream| stream.is_open && stream.watched.is_none());
+        if let Some((stream, watch)) = stream.zip(self.watch.as_mut()) {
+            stream.watched = watch.begin();
+        }
     }
 
     /// Reads a piece of a body, which ends a chunk or not.
@@ -335,6 +369,7 @@ impl Streams {
         if !stream.is_over() && ends_chunk && stream.reader.end_chunk() {
             stream.end_event(plan, now, &mut batch);
         }
+        note_events(&mut self.watch, stream, &batch, now);
         // Line ends behind the last event of a text belong to it.
         let is_text = plan.format != EventFormat::LengthPrefixed;
         let has_more = piece[read..].iter().any(|byte| !is_text || !matches!(byte, b'\r' | b'\n'));
@@ -363,6 +398,7 @@ impl Streams {
         if is_complete && !stream.is_over() && stream.reader.end_body() {
             stream.end_event(plan, now, &mut last);
         }
+        note_events(&mut self.watch, stream, &last, now);
         Some(StreamResult {
             fault: stream.fault(plan),
             last,
@@ -373,11 +409,34 @@ impl Streams {
         })
     }
 
+    /// The stream at a place, whose request was due at `intended`, has this result: keeps it if it is an example.
+    pub(super) fn settle(
+        &mut self,
+        slot: Slot,
+        place: ExchangeIndex,
+        intended: Nanos,
+        result: &StreamResult,
+    ) {
+        let index = self.index(slot, place);
+        let Some((stream, watch)) = self.table.get_mut(index).zip(self.watch.as_mut()) else { return };
+        let Some(watched) = stream.watched.take() else { return };
+        if let (None, Some(first_body)) = (&result.fault, result.first_body) {
+            watch.offer(watched, StreamMoments { intended, first_body, ended: result.ended_at });
+        }
+        watch.release(watched);
+    }
+
+    /// Returns the examples of streams; a run without streams has none.
+    pub(super) fn take_examples(&mut self) -> StreamExamples {
+        self.watch.take().map_or_else(StreamExamples::default, |watch| watch.into_examples())
+    }
+
     /// The exchange at a place has ended without a complete response.
     pub(super) fn discard(&mut self, slot: Slot, place: ExchangeIndex) {
         let index = self.index(slot, place);
         if let Some(stream) = self.table.get_mut(index) {
             stream.is_open = false;
+            stop_watching(&mut self.watch, stream);
         }
     }
 

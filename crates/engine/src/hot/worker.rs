@@ -174,6 +174,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
         let scenario = protocol.into_scenario().into_counts();
         connections.cookies_dropped = scenario.cookies_dropped;
         connections.tcp = tcp;
+        let stream_examples = tracker.take_stream_examples();
         let wrong_bodies = tracker.finish(&mut connections);
         ThreadOutcome {
             noted_sends,
@@ -193,6 +194,7 @@ impl<'a, C: Clock, T: Transport, P: ProtocolHandler> Worker<'a, C, T, P> {
             continues,
             sessions_completed: scenario.completed,
             session_times: scenario.times,
+            stream_examples,
         }
     }
 

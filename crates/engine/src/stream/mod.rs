@@ -3,10 +3,13 @@
 //! Made from a job by `crates/run`. `hot/streams.rs` keeps the state of the streams in flight; the framing of events is
 //! in `paceline_http`.
 
+mod examples;
 mod json_place;
 mod message_time;
 mod text_search;
 
+pub use examples::{EventTimes, StreamExample, StreamExamples, StreamGap, StreamMoments};
+pub(crate) use examples::{StreamWatch, WatchPlace};
 pub use json_place::{JsonPlace, JsonScalar, is_json};
 pub use message_time::MessageTime;
 pub use text_search::TextSearch;

@@ -3,7 +3,9 @@
 
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
-use paceline_engine::stream::{JsonPlace, MessageTime, StreamPlan, TextSearch};
+use paceline_engine::stream::{
+    JsonPlace, MessageTime, StreamExample, StreamExamples, StreamGap, StreamPlan, TextSearch,
+};
 use paceline_engine::{
     BodyCheck, Bound, ConnectionFailure, Ending, Job, Measure, Nanos, RequestKind, Requests, ResponseCheck,
     Settings, Slot, ThreadOutcome,
@@ -611,5 +613,107 @@ fn a_stream_without_an_end_lasts_until_the_drain_is_over() {
         assert_eq!(ended(&outcome), [(Ending::TimedOut, 2)]);
         assert_eq!(outcome.total.counts.streams.events, 2 * 40, "four seconds");
         assert_eq!(outcome.total.counts.streams.events_in_window, 2 * 9);
+    }
+}
+
+/// The times of the kept events of an example, after the intended send.
+fn kept(example: &StreamExample) -> Vec<Nanos> {
+    example.events.kept.iter().map(|event| event.since(example.moments.intended)).collect()
+}
+
+#[test]
+fn examples_have_the_times_of_their_events() {
+    for protocol in BOTH {
+        for gives in [1, usize::MAX] {
+            let mut feed = Feed::new(protocol, &stalling(), End::Whole);
+            (feed.gives, feed.end.0) = (gives, ms(800));
+            let outcome = run(once(3), sent_events(), feed);
+            let examples = &outcome.stream_examples;
+            assert_eq!((examples.watched, examples.sample.len()), (3, 3), "{protocol:?} {gives}");
+            assert!(examples.longest_gap.is_some() && examples.slowest_first_event.is_some());
+            let expected: Vec<Nanos> = stalling().iter().map(|(at, _)| ms(*at)).collect();
+            let both = [&examples.longest_gap, &examples.slowest_first_event];
+            for example in both.into_iter().flatten().chain(&examples.sample) {
+                assert_eq!(kept(example), expected, "{protocol:?} {gives}");
+                let (intended, events) = (example.moments.intended, &example.events);
+                assert_eq!((events.every, events.count, events.last), (1, 20, intended + ms(780)));
+                let gap = StreamGap { after_event: 10, start: intended + ms(190), length: ms(500) };
+                assert_eq!(events.longest_gap, Some(gap));
+                assert_eq!(example.moments.first_body, intended + ms(100));
+                assert_eq!(example.moments.ended, intended + ms(800));
+            }
+            let begins: Vec<Nanos> = examples.sample.iter().map(|example| example.moments.intended).collect();
+            assert!(begins.windows(2).all(|pair| pair[1].since(pair[0]) >= ms(800)), "{begins:?}");
+        }
+    }
+}
+
+#[test]
+fn the_slowest_example_counts_from_the_intended_send() {
+    for protocol in BOTH {
+        // Ten streams a second, of a second each, over three places: stream n waits 700 ms for each third of n.
+        let pieces: Vec<(u64, &str)> = (2..=10).map(|tenth| (100 * tenth, "data: a\n\n")).collect();
+        let settings = if protocol == Protocol::Http2 {
+            open_loop(10.0, 1, 3).with(|job| job.depth = 3)
+        } else {
+            open_loop(10.0, 3, 3)
+        };
+        let outcome = run(settings, sent_events(), Feed::new(protocol, &pieces, End::Whole));
+        let examples = &outcome.stream_examples;
+        let slowest = examples.slowest_first_event.as_ref().unwrap();
+        assert_eq!(slowest.moments.intended, outcome.spans.window + ms(2_700), "{protocol:?}");
+        let expected: Vec<Nanos> = pieces.iter().map(|(at, _)| ms(6_300 + at)).collect();
+        assert_eq!(kept(slowest), expected, "{protocol:?}");
+        let longest = examples.longest_gap.as_ref().unwrap();
+        assert_eq!(longest.moments.intended, outcome.spans.window, "all are as long: the first is kept");
+        let median = Nanos(outcome.total.times(Measure::FirstEvent).quantile(0.5).unwrap());
+        let distance = |example: &StreamExample| kept(example)[0].0.abs_diff(median.0);
+        let typical = examples.typical(median).unwrap();
+        assert!(examples.sample.iter().all(|other| distance(typical) <= distance(other)), "{protocol:?}");
+        assert_eq!((examples.watched, examples.sample.len()), (30, 8), "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_long_example_is_thinned_and_its_longest_gap_stays_exact() {
+    // A thousand events, 10 ms apart, and a stall before event 603.
+    let at = |index: u64| 100 + 10 * index + if index < 602 { 0 } else { 490 };
+    let pieces: Vec<(u64, &str)> = (0..1_000).map(|index| (at(index), "data: a\n\n")).collect();
+    for protocol in BOTH {
+        let outcome = run(once(1), sent_events(), Feed::new(protocol, &pieces, End::Whole));
+        let example = outcome.stream_examples.longest_gap.as_ref().unwrap();
+        let (intended, events) = (example.moments.intended, &example.events);
+        let every_fourth: Vec<Nanos> = (0..1_000).step_by(4).map(|index| ms(at(index))).collect();
+        assert_eq!(kept(example), every_fourth, "{protocol:?}");
+        assert_eq!((events.every, events.count, events.last), (4, 1_000, intended + ms(at(999))));
+        let gap = StreamGap { after_event: 602, start: intended + ms(6_110), length: ms(500) };
+        assert_eq!(events.longest_gap, Some(gap), "{protocol:?}");
+    }
+}
+
+#[test]
+fn only_whole_streams_of_the_window_are_examples() {
+    for protocol in BOTH {
+        let failing = Feed::new(protocol, &stalling(), End::Reset);
+        assert_eq!(run(once(3), sent_events(), failing).stream_examples, StreamExamples::default());
+        let settings = closed_loop(2, 2).with(|job| job.warmup = Nanos::from_secs(1));
+        let outcome = run(settings, sent_events(), Feed::new(protocol, &stalling(), End::Whole));
+        let examples = &outcome.stream_examples;
+        assert_eq!(examples.watched, outcome.total.counts.ended(Ending::Ok), "{protocol:?}");
+        assert!(examples.watched > 0, "{protocol:?}");
+        for example in &examples.sample {
+            assert!(example.moments.intended >= outcome.spans.window, "{protocol:?}: {example:?}");
+        }
+    }
+}
+
+#[test]
+fn a_limited_number_of_streams_is_watched_at_a_time() {
+    for protocol in BOTH {
+        let outcome = run(closed_loop(100, 1), sent_events(), Feed::new(protocol, &stalling(), End::Whole));
+        let (watched, ok) = (outcome.stream_examples.watched, outcome.total.counts.ended(Ending::Ok));
+        assert!((64..ok).contains(&watched), "{protocol:?}: {watched} of {ok}");
+        let sample = &outcome.stream_examples.sample;
+        assert!(sample.iter().all(|example| example.events.count == 20), "{protocol:?}");
     }
 }
