@@ -9,7 +9,7 @@ use paceline_job::Job;
 use paceline_record::{
     AddressConnections, BadBody, Block, BlockSum, BodyFaults, CarriedOver, Connections, ExpectContinue,
     Generator, Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served,
-    SessionPart, Span, TcpCounts, Throttling,
+    SessionPart, Span, StreamExamples, TcpCounts, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -38,6 +38,8 @@ pub struct Merge {
     connections: Vec<Connections>,
     generators: Vec<Generator>,
     carried_over: CarriedOver,
+    /// Their intended sends count from the beginning of the warm-up.
+    stream_examples: Option<StreamExamples>,
     expect_continue: Option<ExpectContinue>,
     body_faults: Option<BodyFaults>,
     bad_bodies: Vec<BadBody>,
@@ -83,6 +85,9 @@ impl Merge {
             self.carried_over.outstanding += carried.outstanding;
             self.carried_over.unanswered += carried.unanswered;
         }
+        if let Some(examples) = run.stream_examples.take() {
+            self.examples(examples, run.phases.warmup.start_ns, loader.late_ns.unwrap_or(0));
+        }
         if let Some(faults) = &run.body_faults {
             self.body_faults.get_or_insert_default().add(faults);
         }
@@ -96,6 +101,14 @@ impl Merge {
         self.loaders.push(loader);
         self.first.get_or_insert_with(|| Box::new(Run { intervals: Vec::new(), ..run }));
         Ok(())
+    }
+
+    /// Adds examples of streams of a run whose warm-up began at `epoch_ns`, later than agreed by `late_ns`.
+    fn examples(&mut self, mut examples: StreamExamples, epoch_ns: u64, late_ns: u64) {
+        for example in &mut examples.examples {
+            example.intended_ns = example.intended_ns.saturating_sub(epoch_ns).saturating_add(late_ns);
+        }
+        self.stream_examples.get_or_insert_default().add(&examples);
     }
 
     /// Adds the blocks of a run that began later than agreed by this time.
@@ -177,6 +190,7 @@ impl Merge {
             bad_bodies: self.bad_bodies,
             failed_checks: Vec::new(),
             carried_over: Some(self.carried_over),
+            stream_examples: self.stream_examples.map(|examples| since_start(examples, phases.warmup.start_ns)),
             expect_continue: self.expect_continue,
             body_faults: self.body_faults,
             // If a loader's part is missing or moved, the schedule differs; the test would then not judge the sends.
@@ -195,6 +209,14 @@ impl Merge {
         run.summary = Some(run.summarize());
         Ok(run)
     }
+}
+
+/// Examples of streams whose intended sends count from the start of a run, not from its warm-up.
+fn since_start(mut examples: StreamExamples, epoch_ns: u64) -> StreamExamples {
+    for example in &mut examples.examples {
+        example.intended_ns = example.intended_ns.saturating_add(epoch_ns);
+    }
+    examples
 }
 
 /// Whether a run counted as many requests as its share of the schedule has: fewer only if it was stopped.

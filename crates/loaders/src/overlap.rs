@@ -120,6 +120,8 @@ impl Overlap {
         // began late also had its segments later than the others.
         run.by_segment = None;
         run.sessions = None;
+        // An example is the most extreme stream of the whole window.
+        run.stream_examples = None;
         run.by_request = run.by_request.take().and_then(|parts| only(parts, &run.total));
         Ok(())
     }

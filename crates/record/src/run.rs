@@ -6,8 +6,8 @@
 use crate::{
     ArrivalCheck, BadBody, Block, BodyFaults, Connections, Environment, ExpectContinue, Expectations,
     FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart,
-    Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, Summary, SummaryTime,
-    Target, TimeKind, Verdict,
+    Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, StreamExamples, Summary,
+    SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -115,6 +115,9 @@ pub struct Run {
     /// The reasons for which a script refused responses of the window, the most frequent first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed_checks: Vec<FailedCheck>,
+    /// A few streams with the times of their events.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stream_examples: Option<StreamExamples>,
     /// How request bodies that waited for 100 Continue were sent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub expect_continue: Option<ExpectContinue>,

@@ -30,6 +30,7 @@ mod server_chain;
 mod server_metrics;
 mod sessions;
 mod sources;
+mod stream_examples;
 mod target;
 pub mod wall_clock;
 mod websocket;

@@ -12,6 +12,7 @@ use crate::segments::{arrival_check, by_segment, load_of};
 use crate::server;
 use crate::server_metrics::{MetricsThread, ReadMetrics};
 use crate::sessions;
+use crate::stream_examples;
 use crate::{PhaseEventWriter, Prepared, RunError, wall_clock};
 use paceline_engine::tls::TlsOutcome;
 use paceline_engine::{
@@ -106,11 +107,7 @@ fn record(
     let mut run = Run {
         schema: record::SCHEMA,
         id: wall_clock::new_id(),
-        tool: record::Tool {
-            name: "paceline".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PACELINE_COMMIT").map(str::to_owned),
-        },
+        tool: tool(),
         argv,
         seed: settings.seed,
         started_at,
@@ -144,6 +141,7 @@ fn record(
         gc_log: sampled.metrics.gc_log,
         generator_samples: sampled.samples.generator,
         intervals: intervals(job, &outcome),
+        stream_examples: stream_examples::of_run(&outcome),
         expect_continue: expect_continue(job, &outcome),
         body_faults: body_faults(prepared, &outcome.connections),
         carried_over: Some(carried_over(&outcome)),
@@ -161,6 +159,15 @@ fn record(
     paceline_judge::judge_run(&mut run, &prepared.gates);
     run.summary = Some(run.summarize());
     run
+}
+
+/// This program.
+fn tool() -> record::Tool {
+    record::Tool {
+        name: "paceline".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: option_env!("PACELINE_COMMIT").map(str::to_owned),
+    }
 }
 
 /// Sets the memory of the server before the load and its highest value in the window, from its samples, and its limit.

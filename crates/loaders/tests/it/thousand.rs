@@ -12,7 +12,9 @@ use paceline_engine::{
 use paceline_http::Method;
 use paceline_job::LoaderShare;
 use paceline_loaders::{LoaderPart, LoadersError, Merge, Overlap};
-use paceline_record::{Block, Interval, Loader, Phase, Run, Span, fixture};
+use paceline_record::{
+    Block, Interval, Loader, Phase, Run, Span, StreamExample, StreamExampleKind, StreamExamples, fixture,
+};
 use paceline_run::{Inputs, Prepared, block};
 use std::sync::Arc;
 use std::time::Instant;
@@ -243,4 +245,35 @@ fn counts_that_a_loader_invents_are_refused() {
         run.stopped = true;
     };
     assert!(matches!(added(share, stopped), Err(LoadersError::Accounts { .. })), "also if it was stopped");
+}
+
+#[test]
+fn the_most_extreme_example_of_all_loaders_is_kept() {
+    let all = settings(1_000.0, Arrivals::Constant);
+    let mut merge = Merge::default();
+    for (first_ns, late_ns) in [(5, None), (9, Some(3_000)), (7, None)] {
+        let mut run = fixture::run(0);
+        run.intervals = Vec::new();
+        let example = StreamExample {
+            kind: StreamExampleKind::SlowestFirstEvent,
+            intended_ns: run.phases.window.start_ns + 20,
+            first_body_ns: first_ns,
+            event_ns: vec![first_ns],
+            kept_every: 1,
+            events: 1,
+            last_event_ns: first_ns,
+            longest_gap: None,
+            ended_ns: first_ns,
+        };
+        run.stream_examples = Some(StreamExamples { watched: 4, examples: vec![example] });
+        let loader = Loader { late_ns, ..Loader::default() };
+        merge.add(LoaderPart { loader, run: Some(run), noted: Vec::new() }).unwrap();
+    }
+    let prepared = Prepared::new(all.job.clone(), Vec::new(), &mut Inputs::default()).unwrap();
+    let run = merge.finish(&prepared, &all.job, Vec::new(), String::new()).unwrap();
+    let StreamExamples { watched, examples } = run.stream_examples.unwrap();
+    assert_eq!((watched, examples.len(), examples[0].first_event_ns()), (12, 1, Some(9)));
+    // The second loader began later than agreed.
+    let begun_ns = fixture::run(0).phases.window.start_ns + 3_000;
+    assert_eq!(examples[0].intended_ns, begun_ns + 20);
 }

@@ -14,8 +14,9 @@ use paceline_record::{
     MemoryUse, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, PackageEnergy, Phase, Phases,
     Pinning, ProcessRole, ProcessUse, RatePart, RateRange, RateShare, Rates, RequestPart, Round, Route, Run,
     SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse, Severity, Shape, Sitting, Span,
-    Stage, Startup, StoredRows, StreamFormat, Target, Think, Throttling, TimeKind, Times, Tls, Tool, Trace,
-    Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict, WorkloadProtocol,
+    Stage, Startup, StoredRows, StreamExample, StreamExampleKind, StreamExamples, StreamFormat, StreamGap,
+    Target, Think, Throttling, TimeKind, Times, Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant,
+    VariantKind, Verdict, WorkloadProtocol,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -190,6 +191,24 @@ prop_compose! {
     }
 }
 
+/// Examples of streams with numbers that need not be plausible.
+fn stream_examples(ns: u64) -> StreamExamples {
+    let longest_gap = Some(StreamGap { after_event: ns, start_ns: ns, length_ns: ns });
+    let one = |kind| StreamExample {
+        kind,
+        intended_ns: ns,
+        first_body_ns: ns,
+        event_ns: vec![ns, 0, ns],
+        kept_every: ns,
+        events: ns,
+        last_event_ns: ns,
+        longest_gap,
+        ended_ns: ns,
+    };
+    let none = StreamExample { event_ns: Vec::new(), longest_gap: None, ..one(StreamExampleKind::Typical) };
+    StreamExamples { watched: ns, examples: vec![one(StreamExampleKind::LongestGap), none] }
+}
+
 prop_compose! {
     fn run()(
         (loop_, connections) in shape(),
@@ -219,7 +238,7 @@ prop_compose! {
             server_metrics: Some(paceline_record::ServerMetrics { url: text.clone(), first_failure: Some(text.clone()), at_ns: vec![ns], series: vec![paceline_record::MetricSeries { name: text.clone(), values: vec![Some(n), None], ..Default::default() }], ..Default::default() }),
             gc_log: Some(paceline_record::GcLog { path: text.clone(), window_paused_s: n, pauses: vec![paceline_record::GcPause { at_ns: ns, length_ns: ns }], ..Default::default() }),
             server_waits: Some(paceline_record::ServerWaits { looks: 1, achieved_per_s: n, waits: vec![paceline_record::ThreadWait { kind: paceline_record::WaitKind::File, on: text.clone(), threads: n }], calls: Vec::new(), loop_timers: Some(paceline_record::LoopTimers { threads: n, due_ns_mean: n }) }),
-            total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, failed_checks: bad_bodies.iter().map(|bad| FailedCheck { reason: bad.fault.clone(), count: bad.body_bytes }).collect(), bad_bodies, expect_continue: None, body_faults: (ns % 3 == 1).then(|| paceline_record::BodyFaults { changed: vec![text.clone()], connections: ns }),
+            total, carried_over: Some(paceline_record::CarriedOver { outstanding: 2, unanswered: 1 }), arrival_check: checked_gaps.map(|gaps| ArrivalCheck { gaps, anderson_darling: n, p_value: n }), by_segment: segments.clone(), by_request, sessions: None, summary: None, failed_checks: bad_bodies.iter().map(|bad| FailedCheck { reason: bad.fault.clone(), count: bad.body_bytes }).collect(), bad_bodies, stream_examples: (ns % 3 == 2).then(|| stream_examples(ns)), expect_continue: None, body_faults: (ns % 3 == 1).then(|| paceline_record::BodyFaults { changed: vec![text.clone()], connections: ns }),
             by_generator: segments.map(|segments| segments.into_iter().map(|segment| segment.block).collect()),
             loaders: vec![paceline_record::Loader { host: "local".to_owned(), share: Some(ns), ..paceline_record::Loader::default() }],
             intervals: intervals.into_iter().map(|(phase, start_ns, block)| Interval { connections: Some(n), ..Interval::new(phase, start_ns, block) }).collect(),
