@@ -190,7 +190,7 @@ impl Merge {
             bad_bodies: self.bad_bodies,
             failed_checks: Vec::new(),
             carried_over: Some(self.carried_over),
-            stream_examples: self.stream_examples.map(|examples| since_start(examples, phases.warmup.start_ns)),
+            stream_examples: self.stream_examples.map(|all| since_start(all, phases.warmup.start_ns)),
             expect_continue: self.expect_continue,
             body_faults: self.body_faults,
             // If a loader's part is missing or moved, the schedule differs; the test would then not judge the sends.

@@ -10,6 +10,7 @@ mod parts;
 mod profile;
 pub(crate) mod quantity;
 mod server;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -25,7 +26,8 @@ use lines::facts;
 use paceline_escape::TerminalText;
 use paceline_judge::VerdictName;
 use paceline_record::{
-    AddressConnections, ConnectionPlan, Distribution, Loop, LoopKind, Run, Segment, Shape, Verdict,
+    AddressConnections, ConnectionPlan, Distribution, Loop, LoopKind, Run, Segment, Shape, StreamExampleKind,
+    Verdict,
 };
 use paceline_stats::plural;
 use quantity::{bytes, count, counted, nanos, not_ok, percent, seconds};
@@ -325,6 +327,7 @@ fn outcomes(run: &Run, style: Style) -> String {
 
 /// One line for each fact.
 fn facts_of(run: &Run, full: bool, style: Style) -> String {
+    let stream = |kind| if full { streams::example(run, kind, style) } else { String::new() };
     let reported = [
         ("address", address(run)),
         ("addresses", addresses(run)),
@@ -332,6 +335,9 @@ fn facts_of(run: &Run, full: bool, style: Style) -> String {
         ("connections", connections(run)),
         ("100 Continue", expect_continue(run, style)),
         ("fairness", fairness(run, style)),
+        ("longest gap", stream(StreamExampleKind::LongestGap)),
+        ("typical stream", stream(StreamExampleKind::Typical)),
+        ("slowest stream", stream(StreamExampleKind::SlowestFirstEvent)),
         ("generator", generator(run)),
         ("server", server::used(run)),
         ("server memory", if full { server::memory(run) } else { String::new() }),
