@@ -138,6 +138,18 @@ mod tests {
     }
 
     #[test]
+    fn a_run_without_examples_has_no_key_for_them() {
+        let mut run = crate::fixture::run(0);
+        let text = serde_json::to_string(&run).unwrap();
+        assert!(!text.contains("stream_examples"));
+        assert_eq!(crate::read_run(&text).unwrap(), run);
+        let typical = example(StreamExampleKind::Typical, 1, 1);
+        let hostile = StreamExample { event_ns: vec![7, 0, u64::MAX], ..typical };
+        run.stream_examples = Some(StreamExamples { watched: 1, examples: vec![hostile] });
+        assert_eq!(crate::read_run(&serde_json::to_string(&run).unwrap()).unwrap(), run);
+    }
+
+    #[test]
     fn examples_without_events_can_be_added() {
         let empty = |kind| StreamExample { event_ns: Vec::new(), longest_gap: None, ..example(kind, 0, 0) };
         for kind in [StreamExampleKind::LongestGap, StreamExampleKind::SlowestFirstEvent] {

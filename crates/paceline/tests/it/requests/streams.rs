@@ -26,6 +26,14 @@ fn a_record_has_the_events_of_its_streams() {
         assert_eq!(total["first_event_ns"]["count"], 50);
         assert_eq!(total["event_gap_ns"]["count"], 500);
         assert_eq!(total["longest_gap_ns"]["count"], 50);
+        assert_eq!(record["stream_examples"]["watched"], 50);
+        let examples = record["stream_examples"]["examples"].as_array().unwrap();
+        assert_eq!(examples.len(), 3);
+        for example in examples {
+            assert_eq!((&example["events"], &example["kept_every"]), (&11.into(), &1.into()));
+            assert_eq!(example["event_ns"].as_array().map(Vec::len), Some(11), "{example}");
+            assert!(example["longest_gap"].is_object(), "{example}");
+        }
         // The window of the open loop may end before the first response.
         assert!(record["summary"]["events_per_s"].is_number());
         assert_eq!(record["job"]["request"][0]["stream"]["until"], "data: [DONE]");
