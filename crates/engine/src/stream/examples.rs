@@ -11,8 +11,8 @@ use crate::{Nanos, Random};
 const WATCHED: u16 = 64;
 /// The maximum number of times that are kept of a stream: more marks than that cannot be told apart in a chart.
 const MAX_TIMES: usize = 256;
-/// The size of a worker's random sample. The first event of the one nearest to the median is, on average, within the
-/// middle tenth of all.
+/// The size of a worker's random sample. On average, about a twentieth of all streams are between the one nearest to the
+/// median and the median.
 const SAMPLED: usize = 8;
 
 /// The place of a watched stream.
