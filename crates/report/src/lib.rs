@@ -38,6 +38,7 @@ pub use format::Options;
 pub use format::layout::wrap;
 pub use format::number::{value, with_interval};
 pub use format::resolution::resolution;
+pub use format::sheet::{Sheet, routed_sheets};
 pub use grid::{Align, Grid};
 pub use live::LiveView;
 pub use live_metrics::{LiveMetrics, LiveValues, Span};

@@ -27,7 +27,8 @@ pub(super) fn render(report: &Report) -> Printable {
         if !machine.differs.is_empty() {
             text.push(&markdown!("\nDiffers from machine A: {}.\n", machine.differs.join("; ")));
         }
-        routed_sheets(report, &machine.label).iter().for_each(|sheet| sheet_section(&mut text, sheet));
+        let routed = routed_sheets(report).filter(|(pairing, _)| pairing.machine == machine.label);
+        routed.for_each(|(_, sheet)| sheet_section(&mut text, &sheet));
         for table in report.tables.iter().filter(|table| table.machine == machine.label) {
             section(&mut text, table);
         }

@@ -11,7 +11,7 @@ mod notes;
 pub(crate) mod number;
 pub(crate) mod resolution;
 pub(crate) mod sentences;
-mod sheet;
+pub(crate) mod sheet;
 mod text;
 
 pub use text::Options;

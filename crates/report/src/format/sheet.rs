@@ -1,7 +1,7 @@
 //! Sheets: the parts of a report besides its ranked tables, shared by text and Markdown.
 //!
 //! Loads beside their twins, balancers, the source's observations. A sheet is rows of texts under heads; the format
-//! defines its layout.
+//! defines its layout. The page of a round shows those of [`routed_sheets`] too.
 
 use super::number;
 use crate::observed::Standing;
@@ -11,9 +11,11 @@ use crate::{
 };
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
 use paceline_stats::counted;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Rows of texts under heads, with notes on them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sheet {
     /// Its subject.
     pub title: String,
@@ -29,11 +31,11 @@ pub struct Sheet {
     pub lines: Vec<String>,
 }
 
-/// The sheets of a machine that compare a load on one instance with the same load on all of them. That is what a plan
-/// with a balancer asks, so they come before the ranked tables.
-pub fn routed_sheets(report: &Report, machine: &str) -> Vec<Sheet> {
-    let routed = report.pairings.iter().filter(|p| p.machine == machine && is_routed(p));
-    routed.map(|p| pairing(p, &on_machine(report, machine))).collect()
+/// The pairings of a load on one instance with the same load on all of them, machine by machine, each with its sheet.
+/// That is what a plan with a balancer asks, so they come before the ranked tables.
+pub fn routed_sheets(report: &Report) -> impl Iterator<Item = (&Pairing, Sheet)> {
+    let routed = report.pairings.iter().filter(|pairing| is_routed(pairing));
+    routed.map(move |routed| (routed, pairing(routed, &on_machine(report, &routed.machine))))
 }
 
 /// The other sheets of a report, in order; start-up only with `full`.

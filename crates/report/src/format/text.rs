@@ -44,7 +44,7 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
         page.machine(machine, false);
     }
     page.failures(report);
-    let routed = report.machines.iter().flat_map(|machine| routed_sheets(report, &machine.label));
+    let routed = routed_sheets(report).map(|(_, sheet)| sheet);
     routed.chain(sheets(report, options.full)).for_each(|sheet| page.sheet(&sheet));
     if options.full {
         page.list("Measured", &sentences::versions(&report.tables));
