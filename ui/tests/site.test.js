@@ -197,6 +197,46 @@ test("rows are filtered by their result, and the address keeps it", async () => 
   await done(page);
 });
 
+/** Whether a cell shows a figure of the JSON report, to two digits at least; in place of a wide interval its ends. */
+function isShown(cell, { mean, median, min, max }) {
+  const [low, high] = cell.replace(/±.*/, "").match(/\d[\d,.]*/g).map((text) => Number(text.replaceAll(",", "")));
+  const near = (shown, exact) => Math.abs(shown - exact) <= 0.05 * exact;
+  return high === undefined ? near(low, mean ?? median) : near(low, min) && near(high, max);
+}
+
+test("direct beside balanced stands above the ranking, in a report of one file too", async () => {
+  const from = join(root, "history/tetration-2026-11-21");
+  const json = spawnSync(paceline, ["report", "--from", from, "--format", "json"], { encoding: "utf8", maxBuffer: 1 << 28 });
+  assert.equal(json.status, 0, json.stderr);
+  const pairings = JSON.parse(json.stdout).pairings.filter((one) => one.workload === "home" && one.form === "single" && one.loop_kind === "closed");
+  assert.ok(pairings.length > 0);
+  const file = join(folder, "balanced.html");
+  const made = spawnSync(paceline, ["report", "--from", from, "-o", file], { encoding: "utf8" });
+  assert.equal(made.status, 0, made.stderr);
+  for (const start of [url, pathToFileURL(file).href]) {
+    const page = await open(`${start}#/round/${roundOf("tetration")}?workload=home`);
+    await rowsOf(page).first().waitFor();
+    for (const { load, rows } of pairings) {
+      const name = `home: direct and balanced, ${load} (single)`;
+      const table = page.getByRole("region", { name, exact: true });
+      const cells = await table.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+      assert.equal(cells.length, rows.length, name);
+      for (const [at, [server, direct, balanced, ratio]] of cells.entries()) {
+        const row = rows[at];
+        for (const [cell, figure] of [[direct, row.achieved_per_s], [balanced, row.twin_achieved_per_s], [ratio, row.achieved_ratio]]) {
+          assert.ok(isShown(cell, figure), `${name}, ${server}: ${cell} is not ${JSON.stringify(figure)}`);
+        }
+      }
+      assert.ok(await table.evaluate((one) => one.compareDocumentPosition(document.querySelector("button[data-row]")) & Node.DOCUMENT_POSITION_FOLLOWING), `${name} is below the ranking`);
+    }
+    // The filters act on these tables too: one row is left in each.
+    const tables = await page.getByRole("region", { name: /direct and balanced/ }).count();
+    await page.getByRole("button", { name: /^Go \d/ }).click();
+    await page.waitForFunction((count) => document.querySelectorAll("[role=region][aria-label*='direct and balanced'] tbody tr").length === count, tables);
+    await done(page);
+  }
+});
+
 test("an address that leads nowhere says so", async () => {
   const page = await open(`${url}#/round/no-such-round`);
   await page.getByRole("alert").filter({ hasText: "no-such-round" }).waitFor();
@@ -209,7 +249,7 @@ test("an address that leads nowhere says so", async () => {
 
 test("nothing scrolls sideways on a phone, and axe finds nothing serious", async () => {
   const id = roundOf("frameworks");
-  const places = ["/", "/then", "/server/java-netty", `/round/${id}`, `/round/${id}/all`, `/round/${roundOf("rabbit-hole")}/load`, `/round/${roundOf("source-004")}`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("databases")}/start`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
+  const places = ["/", "/then", "/server/java-netty", `/round/${id}`, `/round/${id}/all`, `/round/${roundOf("rabbit-hole")}/load`, `/round/${roundOf("source-004")}`, `/round/${roundOf("tetration")}?workload=home`, `/round/${id}/times`, `/round/${id}/time`, `/round/${roundOf("databases")}/start`, `/round/${roundOf("sold-on-go")}/then`, `/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`, "/live"];
   const trial = (await (await fetch(`${url}api/rounds/${id}`)).json()).tables[0].rows[0].trials[0].id;
   places.push(`/round/${id}/run/${trial}`);
   for (const place of places) {

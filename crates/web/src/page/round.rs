@@ -8,9 +8,10 @@ use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::ties;
 use paceline_record::{Limit, Load, Pinning, Round, Server, Severity, Trial, map_parallel};
-use paceline_report::Standing;
-use paceline_report::resolution;
-use paceline_report::{About, Beside, Failure, Machine, Note, Report, Row, StartTable, Table, WarmUpTable};
+use paceline_report::{
+    About, Beside, Failure, Machine, Note, Pairing, Report, Row, Sheet, Standing, StartTable, Table,
+    WarmUpTable, resolution, routed_sheets,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -86,6 +87,8 @@ pub struct RoundPage {
     pub servers: BTreeMap<String, ServerEntry>,
     /// The metrics that some row has.
     pub metrics: Vec<MetricPage>,
+    /// Loads on one instance beside the same loads on all of them: they stand above the tables.
+    pub pairings: Vec<PairingPage>,
     /// A table for each workload, form and load, machine by machine.
     pub tables: Vec<TablePage>,
     /// Servers by metric, best over all tables first: by the geometric mean of their shares of each table's best. Those
@@ -120,6 +123,30 @@ impl From<&Server> for ServerEntry {
             server.name.push_str(", copy");
         }
         Self { server, sources: Vec::new() }
+    }
+}
+
+/// A load on one instance beside the same load on all of them, under one workload and form on one machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PairingPage {
+    /// The label of the machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// `single` or `cores`.
+    pub form: String,
+    /// The table of text and Markdown. Each row begins with the server's id.
+    pub sheet: Sheet,
+}
+
+impl From<(&Pairing, Sheet)> for PairingPage {
+    fn from((pairing, sheet): (&Pairing, Sheet)) -> Self {
+        Self {
+            machine: pairing.machine.clone(),
+            workload: pairing.workload.clone(),
+            form: pairing.form.clone(),
+            sheet,
+        }
     }
 }
 
@@ -252,6 +279,7 @@ impl RoundPage {
             machines: report.machines.clone(),
             servers,
             metrics: measured,
+            pairings: routed_sheets(report).map(PairingPage::from).collect(),
             tables,
             starts: report.starts.clone(),
             warm_ups: report.warm_ups.clone(),

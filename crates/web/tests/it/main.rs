@@ -1,5 +1,5 @@
 //! The web crate from outside: its types in TypeScript, its built files, its responses to allowed and refused requests,
-//! and the decisions of its comparisons.
+//! the decisions of its comparisons, and its tables of direct beside balanced.
 //!
 //! Pages in a browser are tested in `ui/tests`.
 
@@ -8,6 +8,7 @@
 mod answers;
 mod built;
 mod compared;
+mod pairings;
 mod served;
 mod site;
 mod times;
