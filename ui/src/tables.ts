@@ -23,6 +23,9 @@ export function databasesOf(round: RoundPage): string[] {
 
 export const databaseText = (database: string): string => database || "no database";
 
+/** The name of a server of a round; its id where the round does not know it. */
+export const serverName = (round: RoundPage, server: string): string => round.servers[server]?.name ?? server;
+
 function part(table: TablePage, key: (typeof KEYS)[number]): string {
   return key === "load" ? table.load.name : key === "database" ? databaseOf(table) || "none" : table[key];
 }

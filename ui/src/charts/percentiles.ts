@@ -2,6 +2,7 @@
 import type { RoundPage, TablePage } from "../wire";
 import { time } from "../format";
 import { isSound } from "../ranking";
+import { serverName } from "../tables";
 import { Plot, draw, nameMargin, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource } from "./source";
 
@@ -20,7 +21,7 @@ export function percentileRows(table: TablePage, shown: (server: string) => bool
 }
 
 export function percentileDots(round: RoundPage, table: TablePage, servers: string[]): ChartSource {
-  const name = (server: string) => round.servers[server]?.name ?? server;
+  const name = (server: string) => serverName(round, server);
   const points = servers.flatMap((server) =>
     PERCENTILES.flatMap((percentile) => {
       const value = table.rows.find((row) => row.server === server)?.values[percentile.metric];
