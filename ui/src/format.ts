@@ -1,5 +1,5 @@
 // Numbers for people: rounded to what their interval supports, with one unit for a column.
-import type { Load, MetricUnit, FigurePage } from "./wire";
+import type { Figure, Load, MetricUnit, FigurePage } from "./wire";
 
 /** A unit in which a column is shown: how many of the metric's own unit are one of it. */
 export interface Shown {
@@ -89,6 +89,9 @@ export function rounded(value: number, halfWidth: number | null): string {
   const first = Math.floor(Math.log10(Math.abs(value)));
   return significant(value, Math.min(Math.max(first - open + 1, 2), 4));
 }
+
+/** The value of a figure as every report shows it. */
+export const shownValue = (figure: Figure): number => figure.mean ?? figure.median;
 
 /** Whether `low` and `high` are more than the figure of a single launch. */
 export const hasRange = (value: FigurePage): boolean => value.launches > 1 || !value.is_range;

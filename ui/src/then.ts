@@ -1,5 +1,5 @@
 // Figures that a source published, in groups that share an axis: one source, one workload and load, one thing counted.
-import type { Beside, Figure, Load } from "./wire";
+import type { Beside, Load } from "./wire";
 import { loadText, words } from "./format";
 
 export interface Group {
@@ -45,6 +45,3 @@ export function groupsOf(observed: Beside[], loads: Record<string, Load>): Group
 }
 
 export const isMeasured = (b: Beside): boolean => b.now !== null && (b.standing === "measured" || b.standing === "at_least");
-
-/** A figure as every report shows it. */
-export const shownNow = (now: Figure): number => now.mean ?? now.median;

@@ -1,6 +1,6 @@
 // How servers start: the time to the first response, and the rate in each second until it no longer grows.
 import type { Figure, StartTable, WarmUpRow } from "../wire";
-import { bytes, percent, rate, significant, time } from "../format";
+import { bytes, percent, rate, shownValue, significant, time } from "../format";
 import { Plot, draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource, Line, Table } from "./source";
 import { spread } from "./spectrum";
@@ -50,7 +50,7 @@ export function warmUpCurves(all: WarmUpCurve[]): ChartSource {
   };
 }
 
-const typical = (figure: Figure | null | undefined): number | null => (figure ? (figure.mean ?? figure.median) : null);
+const typical = (figure: Figure | null | undefined): number | null => (figure ? shownValue(figure) : null);
 
 export const ROW = 26;
 
