@@ -6,11 +6,13 @@
 use crate::inputs::read_fully_at;
 use paceline_engine::BodySource;
 use paceline_http::may_have_placeholder;
+use paceline_stats::bytes_text;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// What is searched for placeholders at once.
@@ -31,13 +33,34 @@ pub(crate) struct BodyFile {
     length: u64,
     /// When it was last modified before the run; none if the file system does not tell.
     modified: Option<SystemTime>,
+    /// The folder of the file, if it is a copy of what a pipe gave.
+    copied_to: Option<PathBuf>,
 }
 
 impl BodyFile {
     /// A file with its present length.
     pub(crate) fn new(name: String, file: File) -> io::Result<Self> {
         let about = file.metadata()?;
-        Ok(Self { name, file, length: about.len(), modified: about.modified().ok() })
+        Ok(Self { name, file, length: about.len(), modified: about.modified().ok(), copied_to: None })
+    }
+
+    /// The same as a copy, without a name, in this folder.
+    #[must_use]
+    pub(crate) fn copied_to(self, folder: PathBuf) -> Self {
+        Self { copied_to: Some(folder), ..self }
+    }
+
+    /// What a user should know about it before the run.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let (length, folder) = (bytes_text(self.length as f64), self.copied_to.as_ref()?.display());
+        Some(format!("{}: {length} copied to a temporary file in {folder}, until the run ends", self.name))
+    }
+
+    /// All of it, in memory.
+    pub(crate) fn read_all(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
     }
 
     /// Its name, without its folder.

@@ -1,9 +1,11 @@
 //! Content of request bodies: text of the job, a file, or standard input.
 
 use crate::body_file::BodyFile;
+use crate::copied_body::{CopiedBody, MAX_COPY_BYTES, copy_body};
 use crate::{Inputs, MAX_BYTES, RunError};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_job::{Content, FormPart};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -12,6 +14,17 @@ use std::path::Path;
 pub const KEPT_FILE_BYTES: u64 = 32 << 20;
 /// The longest body.
 pub(crate) const MAX_BODY_BYTES: u64 = 1 << 50;
+/// Why a long text is kept in memory.
+const HAS_PLACEHOLDERS: &str =
+    "--literal sends it unchanged: with placeholders or {{, a file is kept in memory";
+
+/// The content of a request body.
+pub(crate) enum BodyContent {
+    /// These bytes.
+    Kept(Vec<u8>),
+    /// It is read while it is sent.
+    File(BodyFile),
+}
 
 /// Reads the content that a job names. Standard input can be used for one body only.
 pub(crate) struct ContentReader {
@@ -70,6 +83,70 @@ impl ContentReader {
 }
 
 impl ContentReader {
+    /// The body of a request. A long one is read while it is sent, unless it is a text with placeholders. `conflict` is
+    /// the setting because of which none can be.
+    pub(crate) fn body(
+        &mut self,
+        named_by: &str,
+        content: &Content,
+        is_literal: bool,
+        conflict: Option<&str>,
+        inputs: &mut Inputs,
+    ) -> Result<BodyContent, RunError> {
+        if let Content::File { file: path } = content {
+            if conflict.is_none()
+                && let Some(stream) = self.stream(named_by, path, inputs)
+            {
+                return self.copied(named_by, path, stream, is_literal);
+            }
+            if let Some(file) = self.file(named_by, path, is_literal, conflict, inputs)? {
+                return Ok(BodyContent::File(file));
+            }
+        }
+        self.read(named_by, content, inputs).map(BodyContent::Kept)
+    }
+
+    /// What can be read only once: standard input or a pipe. None for a file, and where reading it reports why it
+    /// cannot be opened.
+    fn stream(&mut self, named_by: &str, path: &Path, inputs: &mut Inputs) -> Option<File> {
+        if path != Path::new("-") {
+            return open_pipe(path).ok().flatten();
+        }
+        let unread = self.stdin_read_by.is_none().then(|| inputs.standard_input_stream(named_by))?;
+        let stream = unread.ok().flatten()?;
+        self.stdin_read_by = Some(named_by.to_owned());
+        Some(stream)
+    }
+
+    /// The body that a stream gives.
+    fn copied(
+        &self,
+        named_by: &str,
+        path: &Path,
+        stream: File,
+        is_literal: bool,
+    ) -> Result<BodyContent, RunError> {
+        let shown = format!("{named_by} @{}", path.display());
+        let (file, folder) = match copy_body(&shown, stream, self.kept_bytes, MAX_COPY_BYTES)? {
+            CopiedBody::Kept(bytes) => return Ok(BodyContent::Kept(bytes)),
+            CopiedBody::File(file, folder) => (file, folder),
+        };
+        let cannot = |error: io::Error| {
+            RunError::environment(format!("{shown}: cannot read its copy in {}", folder.display()))
+                .because(error)
+        };
+        // The name of a pipe is a number.
+        let name = if path == Path::new("-") { file_name(path) } else { path.display().to_string() };
+        let file = BodyFile::new(name, file).map_err(cannot)?;
+        if is_literal || !file.may_have_placeholder().map_err(cannot)? {
+            return Ok(BodyContent::File(file.copied_to(folder.clone())));
+        }
+        if file.length() > MAX_BYTES {
+            return Err(too_long_to_keep(&shown, HAS_PLACEHOLDERS));
+        }
+        file.read_all().map(BodyContent::Kept).map_err(cannot)
+    }
+
     /// The file of a body, if it is to be read while it is sent: it is long and, unless the body is literal, has no
     /// placeholders. `conflict` is the setting because of which none can be.
     pub(crate) fn file(
@@ -97,22 +174,15 @@ impl ContentReader {
             None
         };
         let Some(file) = file else { return Ok(None) };
-        let name = match path.file_name() {
-            Some(name) if !is_standard_input => name.to_string_lossy().into_owned(),
-            _ => "standard input".to_owned(),
-        };
-        let file = BodyFile::new(name, file).map_err(cannot)?;
+        let file = BodyFile::new(file_name(path), file).map_err(cannot)?;
         let is_template = conflict.is_none() && !is_literal && file.may_have_placeholder().map_err(cannot)?;
         let kept = match conflict {
             Some(conflict) => Some(format!("a larger file cannot be combined with {conflict}")),
-            None => is_template.then(|| {
-                "--literal sends it unchanged: with placeholders or {{, a file is kept in memory".to_owned()
-            }),
+            None => is_template.then(|| HAS_PLACEHOLDERS.to_owned()),
         };
         match kept {
             Some(reason) if file.length() > MAX_BYTES => {
-                let problem = format!("the file is larger than the maximum of {} MiB", MAX_BYTES >> 20);
-                Err(wrong(&problem).hint(reason))
+                Err(too_long_to_keep(&format!("{named_by} @{shown}"), reason))
             }
             Some(_) => Ok(None),
             None if file.length() > MAX_BODY_BYTES => {
@@ -162,6 +232,29 @@ impl ContentReader {
     }
 }
 
+/// Opens a pipe that is open already, or another input that can be read only once; none for a file or a folder.
+fn open_pipe(path: &Path) -> io::Result<Option<File>> {
+    let about = std::fs::metadata(path)?;
+    if about.is_file() || about.is_dir() {
+        return Ok(None);
+    }
+    paceline_files::open_input(path).map(Some)
+}
+
+/// The name of a file without its folder.
+fn file_name(path: &Path) -> String {
+    match path.file_name() {
+        Some(name) if path != Path::new("-") => name.to_string_lossy().into_owned(),
+        _ => "standard input".to_owned(),
+    }
+}
+
+/// The error for a body that must be kept in memory, for this reason, and is too long for it.
+fn too_long_to_keep(shown: &str, reason: impl Into<String>) -> RunError {
+    let what = format!("{shown}: the file is larger than the maximum of {} MiB", MAX_BYTES >> 20);
+    RunError::usage(what).hint(reason)
+}
+
 /// The content of a file.
 pub(crate) fn read(named_by: &str, path: &Path, inputs: &mut Inputs) -> std::io::Result<Vec<u8>> {
     inputs.read(named_by, path)
@@ -170,6 +263,8 @@ pub(crate) fn read(named_by: &str, path: &Path, inputs: &mut Inputs) -> std::io:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
 
     fn file(path: &str) -> Content {
         Content::File { file: path.into() }
@@ -221,6 +316,33 @@ mod tests {
             |path: &str| contents.file("--body", Path::new(path), false, None, &mut Inputs::default());
         for path in ["no/such/file", "/dev/zero", "/", ""] {
             assert!(other(path).unwrap().is_none(), "{path}: reading it reports the error");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_copied_unless_it_is_short_or_has_placeholders() {
+        let mut contents = ContentReader { kept_bytes: 4, ..ContentReader::default() };
+        let mut body = |text: &str, is_literal, conflict| {
+            let (reader, mut writer) = io::pipe().unwrap();
+            writer.write_all(text.as_bytes()).unwrap();
+            drop(writer);
+            let path = format!("/dev/fd/{}", reader.as_raw_fd());
+            let body = contents.body("--body", &file(&path), is_literal, conflict, &mut Inputs::default());
+            match body.unwrap() {
+                BodyContent::Kept(bytes) => (true, bytes),
+                BodyContent::File(file) => (false, file.read_all().unwrap()),
+            }
+        };
+        for (text, is_literal, conflict, is_kept) in [
+            ("", false, None, true),
+            ("abcd", false, None, true),
+            ("abcde", false, None, false),
+            ("a {seq}", false, None, true),
+            ("a {seq}", true, None, false),
+            ("abcde", false, Some("--cookies"), true),
+        ] {
+            let found = body(text, is_literal, conflict);
+            assert_eq!(found, (is_kept, text.as_bytes().to_vec()), "{text:?} {is_literal} {conflict:?}");
         }
     }
 

@@ -41,8 +41,18 @@ impl Inputs {
     /// Standard input, if it is a regular file of which nothing was read: it can be read by position, and may be larger
     /// than [`MAX_BYTES`].
     pub fn open_standard_input(&mut self, named_by: &str) -> io::Result<Option<File>> {
+        self.standard_input_of_kind(named_by, true)
+    }
+
+    /// Standard input, if it is anything else: it can be read once, and may give more than [`MAX_BYTES`].
+    pub(crate) fn standard_input_stream(&mut self, named_by: &str) -> io::Result<Option<File>> {
+        self.standard_input_of_kind(named_by, false)
+    }
+
+    /// Standard input, if it is a regular file of which nothing was read, or if it is not.
+    fn standard_input_of_kind(&mut self, named_by: &str, is_file: bool) -> io::Result<Option<File>> {
         let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        if !file.metadata()?.is_file() || file.stream_position()? > 0 {
+        if (file.metadata()?.is_file() && file.stream_position()? == 0) != is_file {
             return Ok(None);
         }
         self.remember(named_by, &file)?;

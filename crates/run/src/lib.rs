@@ -7,6 +7,7 @@
 mod blocks;
 mod body_file;
 mod content;
+mod copied_body;
 mod debug;
 pub mod environment;
 mod error;

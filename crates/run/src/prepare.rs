@@ -70,6 +70,7 @@ impl Prepared {
             true => (websocket::messages(&job, inputs)?, Vec::new()),
             false => requests::requests(&job, calls.as_ref(), inputs)?,
         };
+        notices.extend(body_files.iter().filter_map(|file| file.notice()));
         let requests = Arc::new(requests);
         let cores = allowed_cores();
         let threads = threads_for(job.connections, job.threads, raise_descriptor_limit(), &mut notices)?;

@@ -1,7 +1,7 @@
 //! Converts the requests of a job to those of the engine: reads contents, compiles templates, prepares checks.
 
 use crate::body_file::BodyFile;
-use crate::content::{ContentReader, MAX_BODY_BYTES, read};
+use crate::content::{BodyContent, ContentReader, MAX_BODY_BYTES, read};
 use crate::grpc::Calls;
 use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError, sessions};
@@ -17,7 +17,7 @@ use paceline_http::{
     RequestTemplate, generated_bytes, h3,
 };
 use paceline_job::{
-    BodyExpectation, Content, Headers, Job, Protocol, RequestSpec, StreamFormat, StreamSpec, check_pointer,
+    BodyExpectation, Headers, Job, Protocol, RequestSpec, StreamFormat, StreamSpec, check_pointer,
 };
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -185,13 +185,10 @@ fn body(
         Some(length) => Ok(RequestBody::Generated(length)),
         None => {
             let Some(content) = &spec.body else { return Ok(RequestBody::Kept(Vec::new())) };
-            if let Content::File { file } = content
-                && let Some(file) =
-                    contents.file(named_by, file, spec.literal, job.body_conflict(), inputs)?
-            {
-                return Ok(RequestBody::File(file));
+            match contents.body(named_by, content, spec.literal, job.body_conflict(), inputs)? {
+                BodyContent::Kept(bytes) => Ok(RequestBody::Kept(bytes)),
+                BodyContent::File(file) => Ok(RequestBody::File(file)),
             }
-            contents.read(named_by, content, inputs).map(RequestBody::Kept)
         }
     }
 }

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -225,6 +225,56 @@ fn a_long_file_arrives_whole() {
     let output = Command::new(PACELINE).args(flags).stdin(File::open(file.path()).unwrap()).output().unwrap();
     let record: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(count(&record["total"], "ok"), 2, "standard input: {record}");
+}
+
+/// A run whose standard input is a pipe with this content, with this folder for temporary files.
+fn with_pipe(flags: &[&str], content: &[u8], folder: &Path) -> Output {
+    let mut command = Command::new(PACELINE);
+    command.arg("run").args(flags).env("TMPDIR", folder).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // A run that refuses the body closes the pipe.
+    let _ = input.write_all(content);
+    drop(input);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_long_body_from_a_pipe_arrives_whole_and_leaves_nothing() {
+    let content = Arc::new(long_content());
+    let expected = Arc::clone(&content);
+    let address = look_at_bodies(move |body| body == expected.as_slice());
+    let (url, folder) = (format!("http://{address}/"), tempfile::tempdir().unwrap());
+    for (body, more) in [("@-", &[][..]), ("@/dev/stdin", &["--chunked=100k"])] {
+        let flags =
+            [&[url.as_str(), "-n", "3", "-c", "2", "--format", "json", "--body", body], more].concat();
+        let output = with_pipe(&flags, &content, folder.path());
+        let reported = String::from_utf8_lossy(&output.stderr);
+        let record: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {reported}"));
+        assert_eq!(count(&record["total"], "ok"), 3, "{body}: {record}");
+        assert_eq!(record["body_faults"], Value::Null, "{body}");
+        let copied = format!("copied to a temporary file in {}", folder.path().display());
+        assert!(reported.contains(&copied), "{body}: {reported}");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{body}");
+    }
+}
+
+#[test]
+fn a_long_pipe_that_cannot_be_copied_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = "http://127.0.0.1:9/";
+    let content = long_content();
+    let none = folder.path().join("none");
+    let output = with_pipe(&[url, "--body", "@-"], &content, &none);
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{reported}");
+    let expected = format!("--body @-: cannot create a temporary file in {}", none.display());
+    assert!(reported.contains(&expected) && reported.contains("set TMPDIR"), "{reported}");
+    let output = with_pipe(&[url, "--body", "@-", "--loaders", "2"], b"x", folder.path());
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{reported}");
+    assert!(reported.contains("several load generators cannot read one pipe"), "{reported}");
 }
 
 #[test]
