@@ -134,6 +134,7 @@ impl GateTime {
             | GateTime::Step(_) => &[
                 VerdictName::GeneratorLag,
                 VerdictName::GeneratorStall,
+                VerdictName::SlowBodyFile,
                 VerdictName::GeneratorThrottled,
                 VerdictName::GeneratorDescheduled,
             ],
@@ -153,6 +154,7 @@ impl GateTime {
                 | TimeKind::Failed,
             ) => &[
                 VerdictName::GeneratorStall,
+                VerdictName::SlowBodyFile,
                 VerdictName::GeneratorThrottled,
                 VerdictName::GeneratorDescheduled,
             ],

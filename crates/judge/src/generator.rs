@@ -66,7 +66,33 @@ pub(crate) fn stall(run: &Run) -> Option<TypedVerdict> {
         longest_s: longest_ns as f64 / 1e9,
         share_of_window: share.min(1.0),
         severity: if share > MAX_STALL_SHARE { Severity::Invalid } else { Severity::Caution },
-        pin: pin(run),
+        pin: match slow_body_file(run) {
+            Some(_) => "Waits for the disk may have caused it: see `slow_body_file`.".to_owned(),
+            None => pin(run),
+        },
+    })
+}
+
+/// Waiting for the disk takes the same part of a closed loop's rate as waiting for a CPU.
+pub(crate) fn slow_body_file(run: &Run) -> Option<TypedVerdict> {
+    let waits = run.body_waits?;
+    let service = run.total.service_time_ns.as_ref()?;
+    let threads_s = run.window_s * f64::from(run.generator.threads);
+    let of_s = threads_s.min(service.count as f64 * service.mean / 1e9);
+    let waited_s = waits.wait_ns_total as f64 / 1e9;
+    let share = paceline_stats::ratio(waited_s, of_s);
+    (share > MIN_RATE_LOST || waits.wait_ns_max > service.p99).then(|| TypedVerdict::SlowBodyFile {
+        share: share.min(1.0),
+        waited_s,
+        of_s,
+        longest_s: waits.wait_ns_max as f64 / 1e9,
+        reads: waits.reads,
+        finding: format!(
+            "Reads of the body's file took {} of {}; the longest took {}.",
+            time_text(waits.wait_ns_total as f64),
+            time_text(1e9 * of_s),
+            time_text(waits.wait_ns_max as f64)
+        ),
     })
 }
 

@@ -47,7 +47,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 49] = [
+const JUDGES: [(Judge, bool); 50] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::body_changed, false),
@@ -61,6 +61,7 @@ const JUDGES: [(Judge, bool); 49] = [
     (loaders::network_bound, true),
     (generator::throttled, true),
     (generator::stall, true),
+    (generator::slow_body_file, true),
     (load::outage, false),
     (answers::broke_rules, false),
     (answers::starved_connections, false),

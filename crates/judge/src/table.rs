@@ -148,6 +148,21 @@ verdict_table! {
     } with { severity: Severity, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline itself was paused for {longest_s:.2} s: delays in this time are not caused by the server. Repeat the run. {pin}";
 
+    /// Reads of the file of a request's body, which is read while it is sent (above 32 MiB), waited for the disk for more
+    /// than 5 % of the time, or one of them for longer than the 99th percentile of the service time: a part of the times
+    /// is the disk's. A read holds up its thread with all requests in flight on it. The share is therefore that of the
+    /// threads' time in the window, or that of the sum of the service times if this is shorter: fewer requests than
+    /// threads were in flight.
+    SlowBodyFile "slow_body_file" Run [Generator] [Caution] "Paceline waited for the disk to read a request's body."
+    {
+        share: f64 = "time that reads waited for the disk, as a share of the threads' time in the window or, if shorter, of the sum of the service times, 0 to 1",
+        waited_s: f64 = "time that reads waited, added up over the threads, in seconds",
+        of_s: f64 = "the time that it is a share of, in seconds",
+        longest_s: f64 = "longest wait of a read, in seconds",
+        reads: u64 = "reads that waited",
+    } with { finding: String = "Reads of the body's file took 1.20 s of 9.80 s; the longest took 80.0 ms." }
+    => "{finding} The service times contain this. Put the file on a faster disk or into memory (/dev/shm), or use a smaller one.";
+
     /// A CPU limit of Paceline's own control group (Kubernetes, Docker, systemd) was reached: the kernel stopped Paceline
     /// until the next period of the limit. Requests that were due meanwhile were sent late, and responses were read late.
     /// Given above 1 % of the window; invalid above 10 %. Other verdicts on lost CPU time are then not given.

@@ -5,7 +5,7 @@
 
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
-    ArrivalCheck, Blame, Block, BodyFaults, CarriedOver, Censored, Connections, CoreTime, Counts,
+    ArrivalCheck, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections, CoreTime, Counts,
     EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served,
     SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, Verdict, fixture,
 };
@@ -384,6 +384,43 @@ fn a_pause_of_the_generator_is_not_blamed_on_the_server() {
     assert_eq!(verdicts(closed(), long), invalid("generator_stall"));
     let short = |run: &mut Run| run.generator.longest_gap_ns = Some(199_000_000);
     assert_eq!(verdicts(closed(), short), []);
+}
+
+#[test]
+fn waits_for_the_disk_matter_by_their_share_or_beside_the_slowest_requests() {
+    let waited = |wait_ns_total: u64, wait_ns_max: u64| {
+        move |run: &mut Run| {
+            run.body_waits = Some(BodyWaits { reads: 9, wait_ns_total, wait_ns_max });
+        }
+    };
+    // One thread, ten seconds; the 99th percentile is 9.9 ms.
+    assert_eq!(verdicts(closed(), waited(0, 0)), []);
+    assert_eq!(verdicts(closed(), waited(490_000_000, 9_000_000)), []);
+    assert_eq!(verdicts(closed(), waited(510_000_000, 9_000_000)), caution("slow_body_file"));
+    assert_eq!(verdicts(closed(), waited(11_000_000, 11_000_000)), caution("slow_body_file"));
+    // Eight threads that together have one request in flight at a time: of its ten seconds.
+    let few = |run: &mut Run| {
+        waited(510_000_000, 9_000_000)(run);
+        run.generator.threads = 8;
+        if let Some(times) = &mut run.total.service_time_ns {
+            times.mean = 1e6;
+        }
+        (run.connections.asked, run.connections.had) = (1, 1);
+    };
+    assert!(verdicts(closed(), few).contains(&caution("slow_body_file")[0]));
+    let busy = |run: &mut Run| {
+        waited(510_000_000, 9_000_000)(run);
+        run.generator.threads = 8;
+    };
+    assert_eq!(verdicts(closed(), busy), [], "a hundredth of the threads' time");
+    let stalled = |run: &mut Run| {
+        waited(1_100_000_000, 1_100_000_000)(run);
+        run.generator.longest_gap_ns = Some(1_100_000_000);
+    };
+    let mut run = closed();
+    stalled(&mut run);
+    let stall = run_verdicts(&run).into_iter().find(|verdict| verdict.name == "generator_stall").unwrap();
+    assert!(stall.remedy.contains("slow_body_file"), "{}", stall.remedy);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use crate::{LoaderPart, LoadersError, Overlap};
 use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
-    AddressConnections, BadBody, Block, BlockSum, BodyFaults, CarriedOver, Connections, ExpectContinue,
-    Generator, Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment, Served,
-    SessionPart, Span, StreamExamples, TcpCounts, Throttling,
+    AddressConnections, BadBody, Block, BlockSum, BodyFaults, BodyWaits, CarriedOver, Connections,
+    ExpectContinue, Generator, Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment,
+    Served, SessionPart, Span, StreamExamples, TcpCounts, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -42,6 +42,7 @@ pub struct Merge {
     stream_examples: Option<StreamExamples>,
     expect_continue: Option<ExpectContinue>,
     body_faults: Option<BodyFaults>,
+    body_waits: Option<BodyWaits>,
     bad_bodies: Vec<BadBody>,
     phases: Vec<Phases>,
     sent: f64,
@@ -90,6 +91,9 @@ impl Merge {
         }
         if let Some(faults) = &run.body_faults {
             self.body_faults.get_or_insert_default().add(faults);
+        }
+        if let Some(waits) = &run.body_waits {
+            self.body_waits.get_or_insert_default().add(waits);
         }
         for bad in &run.bad_bodies {
             if !self.bad_bodies.iter().any(|known| known.request == bad.request) {
@@ -193,6 +197,7 @@ impl Merge {
             stream_examples: self.stream_examples.map(|all| since_start(all, phases.warmup.start_ns)),
             expect_continue: self.expect_continue,
             body_faults: self.body_faults,
+            body_waits: self.body_waits,
             // If a loader's part is missing or moved, the schedule differs; the test would then not judge the sends.
             arrival_check: arrival_check(&gaps).filter(|_| is_whole),
             rate_per_s: Rates {

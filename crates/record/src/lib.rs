@@ -66,7 +66,8 @@ pub use phase::{ArrivalCheck, Interval, Phase, Phases, Segment, Span};
 pub use profile::{CodeKind, Profile, ProfiledCall, ProfiledFunction};
 pub use relative::KnownFolders;
 pub use request_results::{
-    BadBody, BodyFaults, ExpectContinue, Expectations, FailedCheck, RequestPart, SessionPart, SessionStep,
+    BadBody, BodyFaults, BodyWaits, ExpectContinue, Expectations, FailedCheck, RequestPart, SessionPart,
+    SessionStep,
 };
 pub use round::{Environment, Figure as ObservedFigure, IdleState, Observation, Round, Sitting, Tuned};
 pub use run::{CarriedOver, Loop, LoopKind, Pace, Rates, Run, Tool};

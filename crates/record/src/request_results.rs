@@ -153,6 +153,27 @@ impl BodyFaults {
     }
 }
 
+/// Reads of files of request bodies, while these were sent, that had to wait for the disk in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BodyWaits {
+    /// Their number. The file's content was not in memory; where the file system does not report that, the reads that
+    /// took at least a millisecond.
+    pub reads: u64,
+    /// How long they took, added up over the threads, in nanoseconds.
+    pub wait_ns_total: u64,
+    /// The longest of them, in nanoseconds.
+    pub wait_ns_max: u64,
+}
+
+impl BodyWaits {
+    /// Adds those of another file or loader.
+    pub fn add(&mut self, other: &Self) {
+        self.reads = self.reads.saturating_add(other.reads);
+        self.wait_ns_total = self.wait_ns_total.saturating_add(other.wait_ns_total);
+        self.wait_ns_max = self.wait_ns_max.max(other.wait_ns_max);
+    }
+}
+
 /// One step of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionStep {

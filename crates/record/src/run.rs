@@ -4,9 +4,9 @@
 //! it, reports show it. Its parts are in other files: blocks, phases, generator, server, target, expectations.
 
 use crate::{
-    ArrivalCheck, BadBody, Block, BodyFaults, Connections, Environment, ExpectContinue, Expectations,
-    FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile, RequestPart,
-    Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, StreamExamples, Summary,
+    ArrivalCheck, BadBody, Block, BodyFaults, BodyWaits, Connections, Environment, ExpectContinue,
+    Expectations, FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile,
+    RequestPart, Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, StreamExamples, Summary,
     SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
@@ -124,6 +124,9 @@ pub struct Run {
     /// What went wrong with the files of request bodies that were read while they were sent; none if nothing did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub body_faults: Option<BodyFaults>,
+    /// Waits for the disk in the window, if bodies were read from files while they were sent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_waits: Option<BodyWaits>,
     /// The requests that were outstanding when the window opened, and their outcome.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub carried_over: Option<CarriedOver>,

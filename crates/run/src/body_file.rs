@@ -7,13 +7,16 @@ use crate::inputs::read_fully_at;
 use paceline_engine::BodySource;
 use paceline_http::may_have_placeholder;
 use paceline_stats::bytes_text;
+use paceline_record::BodyWaits;
 use rustix::fs::{Advice, fadvise};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What is searched for placeholders at once.
 const BLOCK_BYTES: usize = 256 * 1024;
@@ -23,6 +26,10 @@ const OVERLAP_BYTES: usize = 64;
 const AHEAD_BYTES: u64 = 2 << 20;
 /// How often that is asked for: the kernel looks for every page, also for those in the cache.
 const AHEAD_STEP_BYTES: u64 = 1 << 20;
+
+/// Where the file system does not tell whether content is in memory, a read of this length has waited: from memory the
+/// 64 KiB of a read take some 10 us.
+const MIN_WAIT: Duration = Duration::from_millis(1);
 
 /// The open file of a request body.
 #[derive(Debug)]
@@ -35,13 +42,47 @@ pub(crate) struct BodyFile {
     modified: Option<SystemTime>,
     /// The folder of the file, if it is a copy of what a pipe gave.
     copied_to: Option<PathBuf>,
+    /// Whether the file system does not tell whether content is in memory: overlay and network file systems.
+    is_opaque: AtomicBool,
+    waits: WindowWaits,
+}
+
+/// The reads that waited for the disk in the window.
+#[derive(Debug, Default)]
+struct WindowWaits {
+    has_begun: AtomicBool,
+    has_ended: AtomicBool,
+    reads: AtomicU64,
+    total_ns: AtomicU64,
+    longest_ns: AtomicU64,
+}
+
+impl WindowWaits {
+    /// Notes a read that has just ended.
+    fn note(&self, waited: Duration) {
+        if !self.has_begun.load(Ordering::Relaxed) || self.has_ended.load(Ordering::Relaxed) {
+            return;
+        }
+        let waited_ns = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.total_ns.fetch_add(waited_ns, Ordering::Relaxed);
+        self.longest_ns.fetch_max(waited_ns, Ordering::Relaxed);
+    }
 }
 
 impl BodyFile {
     /// A file with its present length.
     pub(crate) fn new(name: String, file: File) -> io::Result<Self> {
         let about = file.metadata()?;
-        Ok(Self { name, file, length: about.len(), modified: about.modified().ok(), copied_to: None })
+        Ok(Self {
+            name,
+            file,
+            length: about.len(),
+            modified: about.modified().ok(),
+            copied_to: None,
+            is_opaque: AtomicBool::new(false),
+            waits: WindowWaits::default(),
+        })
     }
 
     /// The same as a copy, without a name, in this folder.
@@ -61,6 +102,53 @@ impl BodyFile {
         let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
         self.file.read_exact_at(&mut bytes, 0)?;
         Ok(bytes)
+    }
+
+    /// The window has begun, for one thread or more.
+    pub(crate) fn begin_window(&self) {
+        self.waits.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    /// The window has ended.
+    pub(crate) fn end_window(&self) {
+        self.waits.has_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// The reads that waited for the disk in the window.
+    pub(crate) fn waits(&self) -> BodyWaits {
+        BodyWaits {
+            reads: self.waits.reads.load(Ordering::Relaxed),
+            wait_ns_total: self.waits.total_ns.load(Ordering::Relaxed),
+            wait_ns_max: self.waits.longest_ns.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Reads what is in memory from an offset on, as far as it is there without a gap and the file system tells; returns
+    /// the number of bytes.
+    fn read_ready(&self, at: u64, into: &mut [u8]) -> usize {
+        if self.is_opaque.load(Ordering::Relaxed) {
+            return 0;
+        }
+        match preadv2(&self.file, &mut [IoSliceMut::new(into)], at, ReadWriteFlags::NOWAIT) {
+            Ok(count) => count,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            // Not supported; if it is a fault of the disk, the next read reports it.
+            Err(_) => {
+                self.is_opaque.store(true, Ordering::Relaxed);
+                0
+            }
+        }
+    }
+
+    /// Reads the rest, after `ready` bytes that were in memory, and notes how long that took.
+    fn read_rest(&self, at: u64, into: &mut [u8], ready: usize) -> io::Result<()> {
+        let begun = Instant::now();
+        self.file.read_exact_at(&mut into[ready..], at + ready as u64)?;
+        let took = begun.elapsed();
+        if took >= MIN_WAIT || !self.is_opaque.load(Ordering::Relaxed) {
+            self.waits.note(took);
+        }
+        Ok(())
     }
 
     /// Its name, without its folder.
@@ -111,7 +199,10 @@ impl BodyFile {
 
 impl BodySource for BodyFile {
     fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, at)?;
+        let ready = self.read_ready(at, into);
+        if ready < into.len() {
+            self.read_rest(at, into, ready)?;
+        }
         let end = at + into.len() as u64;
         if begins_step(at, end) {
             // The kernel's own read-ahead expects one reader of an open file, and connections read at several places.
@@ -171,6 +262,41 @@ mod tests {
                 at = end;
             }
             assert_eq!(asked, 21, "pieces of {piece}: at the beginning, and once in each step");
+        }
+    }
+
+    #[test]
+    fn waits_count_in_the_window_alone() {
+        let body = file(b"hello");
+        let wait = |ms| body.waits.note(Duration::from_millis(ms));
+        wait(1);
+        body.begin_window();
+        [3, 7, 5].into_iter().for_each(wait);
+        body.end_window();
+        // A thread that is late does not begin it again.
+        body.begin_window();
+        wait(100);
+        let expected = BodyWaits { reads: 3, wait_ns_total: 15_000_000, wait_ns_max: 7_000_000 };
+        assert_eq!(body.waits(), expected);
+    }
+
+    #[test]
+    fn what_is_read_does_not_depend_on_what_is_in_memory() {
+        let content: Vec<u8> = (0..=250).cycle().take(1_000_000).collect();
+        for is_opaque in [false, true] {
+            let body = file(&content);
+            body.begin_window();
+            body.is_opaque.store(is_opaque, Ordering::Relaxed);
+            // Where the kernel can, it drops what is on the disk.
+            body.file.sync_data().unwrap();
+            let _ = fadvise(&body.file, 0, None, Advice::DontNeed);
+            for at in (0..content.len() - 70_000).step_by(69_999) {
+                let mut bytes = vec![0; 70_000];
+                body.read_at(at as u64, &mut bytes).unwrap();
+                assert!(bytes == content[at..at + 70_000], "{is_opaque} from {at}");
+            }
+            let waits = body.waits();
+            assert!(waits.wait_ns_max <= waits.wait_ns_total && waits.reads <= 15, "{waits:?}");
         }
     }
 

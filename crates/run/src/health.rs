@@ -5,6 +5,7 @@
 //! the record; the verdicts judge whether they make a run invalid. Between the two ends of the window it reads no
 //! counter.
 
+use crate::body_file::BodyFile;
 use crate::events::PhaseEventWriter;
 use crate::free_resources::Sockets;
 use crate::server_chain::ServerChain;
@@ -12,7 +13,7 @@ use paceline_engine::{Nanos, Observer, Phase};
 use paceline_host::{CoreTicks, KernelSnapshot, MemoryAccount, ThrottleCounts, WatchedProcesses};
 use paceline_record::{CoreTime, KernelCounts, MemoryUse, ServerUse, Throttling};
 use std::fs;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// CPU time and scheduling of one thread, since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -86,6 +87,8 @@ pub struct Health {
     memory: Mutex<[Option<MemoryAccount>; 2]>,
     /// The server, if it is watched.
     server: Option<ServerChain>,
+    /// The files of bodies, which count their waits for the disk in the window.
+    body_files: Vec<Arc<BodyFile>>,
 }
 
 impl Health {
@@ -103,6 +106,7 @@ impl Health {
             kernel_after: OnceLock::new(),
             memory: Mutex::default(),
             server: None,
+            body_files: Vec::new(),
         }
     }
 
@@ -110,6 +114,12 @@ impl Health {
     #[must_use]
     pub(crate) fn with_server(self, server: Option<ServerChain>) -> Self {
         Self { server, ..self }
+    }
+
+    /// Also tells these files when the window begins and ends.
+    #[must_use]
+    pub(crate) fn with_body_files(self, body_files: &[Arc<BodyFile>]) -> Self {
+        Self { body_files: body_files.to_vec(), ..self }
     }
 
     /// The server's CPU and memory over a window of this many seconds, in which this many requests were sent.
@@ -205,12 +215,17 @@ impl Observer for Health {
         }
         if phase == Phase::Drain {
             self.kernel_after.get_or_init(KernelSnapshot::now);
+            self.body_files.iter().for_each(|file| file.end_window());
         }
     }
 
     fn thread_phase(&self, worker: u32, phase: Phase) {
         if let (Some(edge), Ok(mut threads)) = (edge(phase), self.threads.lock()) {
             threads[worker as usize][edge] = ThreadUse::now();
+        }
+        if phase == Phase::Window {
+            // The coordinating thread may be late, and the first reads are those that most often wait.
+            self.body_files.iter().for_each(|file| file.begin_window());
         }
         if phase == Phase::Drain {
             // The first thread reads the counts while the others wait for it: at this point no connection has been

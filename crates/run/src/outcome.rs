@@ -49,7 +49,9 @@ impl Prepared {
         observers: RunObservers,
         stop: &'static StopFlag,
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
-        let health = Health::new(self.settings.threads, observers.events).with_server(self.server.take());
+        let health = Health::new(self.settings.threads, observers.events)
+            .with_server(self.server.take())
+            .with_body_files(&self.body_files);
         let started_at = wall_clock::now_rfc3339();
         let rows = RowSettings::from_settings(&self.settings);
         let metrics = self.metrics.take().map(MetricsThread::begin).transpose()?;
@@ -76,7 +78,7 @@ impl Prepared {
         stop: &'static StopFlag,
         begin: &dyn Fn(u64) -> RunStart,
     ) -> Result<(Run, Vec<Vec<Nanos>>), RunError> {
-        let health = Health::new(self.settings.threads, None);
+        let health = Health::new(self.settings.threads, None).with_body_files(&self.body_files);
         let started_at = wall_clock::now_rfc3339();
         let outcome =
             paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
@@ -101,8 +103,7 @@ fn record(
     sampled: Sampled,
     started_at: String,
 ) -> Run {
-    let settings = &prepared.settings;
-    let job = &settings.job;
+    let (settings, job) = (&prepared.settings, &prepared.settings.job);
     let window_s = outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
     let mut run = Run {
         schema: record::SCHEMA,
@@ -144,6 +145,7 @@ fn record(
         stream_examples: stream_examples::of_run(&outcome),
         expect_continue: expect_continue(job, &outcome),
         body_faults: body_faults(prepared, &outcome.connections),
+        body_waits: body_waits(prepared),
         carried_over: Some(carried_over(&outcome)),
         arrival_check: arrival_check(&outcome.arrival_gaps),
         // What follows from these is set below; loaders and a profile are added by others.
@@ -428,6 +430,13 @@ fn body_faults(prepared: &Prepared, counts: &ConnectionCounts) -> Option<record:
         faults.add(&record::BodyFaults { changed: vec![file.name().to_owned()], connections: 0 });
     }
     (faults != record::BodyFaults::default()).then_some(faults)
+}
+
+/// The waits for the disk in the window, if bodies are read while they are sent.
+fn body_waits(prepared: &Prepared) -> Option<record::BodyWaits> {
+    let mut all = record::BodyWaits::default();
+    prepared.body_files.iter().for_each(|file| all.add(&file.waits()));
+    (!prepared.body_files.is_empty()).then_some(all)
 }
 
 /// How bodies that waited for 100 Continue were sent, if any wait.

@@ -6,12 +6,12 @@
 use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, unequal_work};
 use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
-    ArrivalCheck, BalancerCounts, Balancing, Block, BodyFaults, CarriedOver, Censored, Check, CheckOutcome,
-    ClockOffset, CoreDistance, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt,
-    DatabaseUse, DatabaseWork, Environment, EventCounts, Fault, FaultKind, FoundCapacity, InjectedFault,
-    InstanceCounts, KernelCounts, Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse, NetworkUse,
-    ProcessRole, RateRange, RoleMachine, Run, ServerSample, ServerUse, Span, Stage, StoredRows, TcpCounts,
-    Throttling, Times, Trial, Validation, Verdict,
+    ArrivalCheck, BalancerCounts, Balancing, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Check,
+    CheckOutcome, ClockOffset, CoreDistance, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad,
+    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, EventCounts, Fault, FaultKind, FoundCapacity,
+    InjectedFault, InstanceCounts, KernelCounts, Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse,
+    NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerSample, ServerUse, Span, Stage, StoredRows,
+    TcpCounts, Throttling, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -192,6 +192,10 @@ fn of_generator(name: VerdictName) -> Option<Scenario> {
     Some(match name {
         VerdictName::GeneratorBound => closed(|run| run.generator.utilization = 0.91),
         VerdictName::GeneratorStall => closed(|run| run.generator.longest_gap_ns = Some(1_100_000_000)),
+        VerdictName::SlowBodyFile => closed(|run| {
+            let waits = BodyWaits { reads: 600, wait_ns_total: 600_000_000, wait_ns_max: 4_000_000 };
+            run.body_waits = Some(waits);
+        }),
         VerdictName::GeneratorLag => open(|run| {
             let lag = run.total.generator_lag_ns.as_mut().unwrap();
             (lag.p50, lag.p99) = (2_600_000, 2_700_000);

@@ -32,7 +32,7 @@ pub struct RequestFlags {
     ///
     /// @- reads it from standard input. {seq}, {rand:1:100000} and {line:FILE} stand for the number of the request, a random
     /// number and the next line of a file, also in the URL's path and in headers; {bytes:20MB} alone for a body of that length.
-    /// It is not kept in memory, nor is a file above 32 MiB; what comes through a pipe is then copied to $TMPDIR or /var/tmp.
+    /// It, and a file above 32 MiB, is not kept in memory; a pipe is copied to $TMPDIR.
     #[arg(long, allow_negative_numbers = true, value_name = "TEXT|@FILE", help_heading = "Requests")]
     pub body: Option<String>,
 

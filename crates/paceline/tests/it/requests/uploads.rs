@@ -219,7 +219,13 @@ fn a_long_file_arrives_whole() {
         let record = record(address, &[&["-n", "3", "-c", "2"], flags].concat());
         assert_eq!(count(&record["total"], "ok"), 3, "{flags:?}: {record}");
         assert_eq!(record["body_faults"], Value::Null);
+        // The file was just written: whether a read waits for the disk depends on the machine.
+        let waits = &record["body_waits"];
+        let waited = ["wait_ns_max", "wait_ns_total"].map(|key| waits[key].as_u64().unwrap());
+        assert!(waits["reads"].is_u64() && waited[0] <= waited[1], "{waits}");
     }
+    let short = record(address, &["-n", "1", "-c", "1", "--body", "short"]);
+    assert_eq!(short["body_waits"], Value::Null, "no file was read");
     let url = format!("http://{address}/");
     let flags = ["run", &url, "-n", "2", "-c", "1", "--format", "json", "--body", "@-"];
     let output = Command::new(PACELINE).args(flags).stdin(File::open(file.path()).unwrap()).output().unwrap();
