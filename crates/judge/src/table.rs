@@ -148,11 +148,11 @@ verdict_table! {
     } with { severity: Severity, pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline itself was paused for {longest_s:.2} s: delays in this time are not caused by the server. Repeat the run. {pin}";
 
-    /// Reads of the file of a request's body, which is read while it is sent (above 32 MiB), waited for the disk for more
-    /// than 5 % of the time, or one of them for longer than the 99th percentile of the service time: a part of the times
-    /// is the disk's. A read holds up its thread with all requests in flight on it. The share is therefore that of the
-    /// threads' time in the window, or that of the sum of the service times if this is shorter: fewer requests than
-    /// threads were in flight.
+    /// Reads of the file of a request's body, which is read while it is sent (above 32 MiB), waited for the disk for
+    /// more than 5 % of the time, or one of them for longer than the 99th percentile of the service time: a part of the
+    /// times is the disk's. A read holds up its thread with all requests in flight on it. The share is therefore that
+    /// of the threads' time in the window, or that of the sum of the service times if this is shorter: fewer requests
+    /// than threads were in flight.
     SlowBodyFile "slow_body_file" Run [Generator] [Caution] "Paceline waited for the disk to read a request's body."
     {
         share: f64 = "time that reads waited for the disk, as a share of the threads' time in the window or, if shorter, of the sum of the service times, 0 to 1",
