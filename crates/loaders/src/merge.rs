@@ -8,8 +8,8 @@ use paceline_engine::{Nanos, gaps_of_all};
 use paceline_job::Job;
 use paceline_record::{
     AddressConnections, BadBody, Block, BlockSum, BodyFaults, BodyWaits, CarriedOver, Connections,
-    ExpectContinue, Generator, Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run, Segment,
-    Served, SessionPart, Span, StreamExamples, TcpCounts, Throttling,
+    ExpectContinue, Generator, Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run,
+    Segment, Served, SessionPart, Span, StreamExamples, TcpCounts, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;

@@ -5,9 +5,9 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, BodyFaults, BodyWaits, Connections, Environment, ExpectContinue,
-    Expectations, FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases, Profile,
-    RequestPart, Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span, StreamExamples, Summary,
-    SummaryTime, Target, TimeKind, Verdict,
+    Expectations, FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases,
+    Profile, RequestPart, Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span,
+    StreamExamples, Summary, SummaryTime, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;

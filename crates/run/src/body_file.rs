@@ -6,8 +6,8 @@
 use crate::inputs::read_fully_at;
 use paceline_engine::BodySource;
 use paceline_http::may_have_placeholder;
-use paceline_stats::bytes_text;
 use paceline_record::BodyWaits;
+use paceline_stats::bytes_text;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::File;

@@ -210,7 +210,11 @@ mod tests {
                     file.read_exact_at(&mut bytes, 0).unwrap();
                     assert!(bytes == content[..length], "{length}");
                     assert_eq!(file.metadata().unwrap().len(), length as u64);
-                    assert_eq!(std::os::unix::fs::MetadataExt::nlink(&file.metadata().unwrap()), 0, "unnamed");
+                    assert_eq!(
+                        std::os::unix::fs::MetadataExt::nlink(&file.metadata().unwrap()),
+                        0,
+                        "unnamed"
+                    );
                 }
                 other @ CopiedBody::Kept(_) => panic!("{length}: {other:?}"),
             }

@@ -166,9 +166,7 @@ fn check_contents(job: &Job) -> anyhow::Result<()> {
     for request in &job.requests {
         let expected = match &request.expect_body {
             Some(BodyExpectation::Exact(content)) => Some(content),
-            Some(
-                BodyExpectation::Sha256(_) | BodyExpectation::Json(_) | BodyExpectation::JsonForm(_),
-            )
+            Some(BodyExpectation::Sha256(_) | BodyExpectation::Json(_) | BodyExpectation::JsonForm(_))
             | None => None,
         };
         if let Some(pipe) = request.body.iter().chain(expected).find_map(pipe_of) {
