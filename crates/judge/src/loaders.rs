@@ -69,13 +69,16 @@ pub(crate) fn apart(run: &Run) -> Option<TypedVerdict> {
     })
 }
 
-/// The parts of a record that a cut of its window removes: intervals do not say which request of a mix ended.
+/// The parts of a record that a cut of its window removes: intervals do not say which request of a mix ended, and the
+/// examples of streams are the most extreme ones of the whole window.
 fn parts_missing(run: &Run) -> Vec<&'static str> {
     let Some(job) = &run.job else { return Vec::new() };
+    let has_streams = run.total.stream_events.is_some_and(|events| events.streams > 0);
     let parts = [
         ("by_segment", !job.segments().is_empty() && run.by_segment.is_none()),
         ("by_request", job.is_mix() && run.by_request.is_none()),
         ("sessions", job.has_sessions() && run.sessions.is_none()),
+        ("stream_examples", has_streams && run.stream_examples.is_none()),
     ];
     parts.into_iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| name).collect()
 }
@@ -183,7 +186,7 @@ pub(crate) fn full(network: &NetworkUse) -> Option<FullLink<'_>> {
 mod tests {
     use super::*;
     use paceline_job::{Job, RequestSpec};
-    use paceline_record::{Interval, Phase, Span, Times, fixture};
+    use paceline_record::{EventCounts, Interval, Phase, Span, Times, fixture};
     use paceline_stats::{Histogram, Random, SLICES};
 
     /// A run by two loaders with these median service times, in microseconds.
@@ -313,6 +316,8 @@ mod tests {
         let request: RequestSpec = serde_json::from_value(serde_json::json!({ "name": "a" })).unwrap();
         run.job = Some(Box::new(Job { requests: vec![request; 2], ..Job::default() }));
         assert_eq!(parts_missing(&run), ["by_request"]);
+        run.total.stream_events = Some(EventCounts { streams: 1, ..EventCounts::default() });
+        assert_eq!(parts_missing(&run), ["by_request", "stream_examples"]);
     }
 
     #[test]

@@ -562,7 +562,7 @@ verdict_table! {
         share_of_window: f64 = "`apart_s` as a share of the window, 0 to 1",
         window_s: f64 = "length of the window that all loaders have in common, in seconds",
         left_out: Option<u64> = "requests that are not counted, because they ended outside the common window",
-        parts_missing: Vec<&'static str> = "parts of the record that are left out, because they cannot be limited to the window that all loaders have in common: `by_segment`, `by_request`, `sessions`",
+        parts_missing: Vec<&'static str> = "parts of the record that are left out, because they cannot be limited to the window that all loaders have in common: `by_segment`, `by_request`, `sessions`, `stream_examples`",
     } with { severity: Severity }
     => "The windows of the load generators began or ended at different times. Repeat the run with a longer window (-d). Check the network between coordinator and loaders if it happens again.";
 
