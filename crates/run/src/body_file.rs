@@ -123,8 +123,8 @@ impl BodyFile {
         }
     }
 
-    /// Reads what is in memory from an offset on, up to the first gap; returns the number of bytes, 0 if the file system
-    /// does not tell.
+    /// Reads what is in memory from an offset on, up to the first gap; returns the number of bytes, 0 if the file
+    /// system does not tell.
     fn read_ready(&self, at: u64, into: &mut [u8]) -> usize {
         if self.is_opaque.load(Ordering::Relaxed) {
             return 0;

@@ -11,8 +11,8 @@ use crate::{Nanos, Random};
 const WATCHED: u16 = 64;
 /// The maximum number of times that are kept of a stream: more marks than that cannot be told apart in a chart.
 const MAX_TIMES: usize = 256;
-/// The size of a worker's random sample. On average, about a twentieth of all streams are between the one nearest to the
-/// median and the median.
+/// The size of a worker's random sample. On average, about a twentieth of all streams are between the median and the
+/// one nearest to it.
 const SAMPLED: usize = 8;
 
 /// The place of a watched stream.
