@@ -170,7 +170,8 @@ fn check_contents(job: &Job) -> anyhow::Result<()> {
             | None => None,
         };
         if let Some(pipe) = request.body.iter().chain(expected).find_map(pipe_of) {
-            let what = format!("@{}: several load generators cannot read one pipe", pipe.display());
+            let pipe = pipe.display();
+            let what = format!("@{pipe}: several load generators cannot read one pipe or open file");
             return Err(Complaint::usage(what)
                 .hint("write the body to a file, and name it: @FILE; each generator reads it")
                 .into());
@@ -179,12 +180,14 @@ fn check_contents(job: &Job) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Standard input or a pipe, if the content is read from one.
+/// Standard input, a pipe or another open file of this process, if the content is read from one. In a loader such a
+/// path names an open file of the loader, whose standard input has the coordinator's messages.
 fn pipe_of(content: &Content) -> Option<&Path> {
     match content {
         Content::File { file } => {
+            let is_own = ["/dev/stdin", "/dev/fd", "/proc/self"].iter().any(|own| file.starts_with(own));
             let is_pipe = std::fs::metadata(file).is_ok_and(|about| about.file_type().is_fifo());
-            (is_pipe || file.as_path() == Path::new("-")).then_some(file.as_path())
+            (is_own || is_pipe || file.as_path() == Path::new("-")).then_some(file.as_path())
         }
         Content::Multipart { parts, .. } => parts.iter().find_map(|part| pipe_of(&part.content)),
         Content::Text(_) | Content::Base64 { .. } => None,

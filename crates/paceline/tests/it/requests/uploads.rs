@@ -281,6 +281,13 @@ fn a_long_pipe_that_cannot_be_copied_is_refused() {
     let reported = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{reported}");
     assert!(reported.contains("several load generators cannot read one pipe"), "{reported}");
+    // A file here, but in each loader its own standard input.
+    let file = folder.path().join("body");
+    std::fs::write(&file, "x").unwrap();
+    let flags = ["run", url, "--body", "@/dev/stdin", "--loaders", "2"];
+    let output = Command::new(PACELINE).args(flags).stdin(File::open(&file).unwrap()).output().unwrap();
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(reported.contains("several load generators cannot read one pipe"), "{reported}");
 }
 
 #[test]
