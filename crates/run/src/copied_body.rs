@@ -156,7 +156,8 @@ fn folder() -> PathBuf {
     match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => folder.into(),
         None if access(FOLDER, Access::WRITE_OK).is_ok() => Path::new(FOLDER).to_owned(),
-        None => std::env::temp_dir(),
+        // Not that of the standard library, which is empty if the variable is.
+        None => "/tmp".into(),
     }
 }
 
