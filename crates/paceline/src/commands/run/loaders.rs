@@ -3,20 +3,19 @@
 //! The crate `loaders` executes it. This module has the flags, the messages, and the hidden command of a loader.
 
 use super::explain::{explain, with_hint};
+use super::once::read_once;
 use super::values::{duration, whole};
 use crate::exit::{Complaint, Status, say};
 use anyhow::Context as _;
 use paceline_host::{
     Allocation, AllocationRequest, Interrupt, Machines, Place, ProgramCopy, SlurmError, check_job,
 };
-use paceline_job::{BodyExpectation, Bound, Content, Job, LoaderShare};
+use paceline_job::{Bound, Job, LoaderShare};
 use paceline_judge::gate::Gate;
 use paceline_loaders::{Coordinator, LoaderProgram, LoaderProgress, LoadersError};
 use paceline_record::Run;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared};
 use std::io::BufReader;
-use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
 use std::time::Duration;
 
 /// The role of a generator's machine, and the feature of its node.
@@ -142,7 +141,12 @@ pub fn run(
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     let shared = Job { share: Some(LoaderShare::ALL), ..job.clone() };
     shared.check().map_err(|error| explain(error.into()))?;
-    check_contents(&job)?;
+    if let Some(pipe) = read_once(&job) {
+        let what = format!("@{}: several load generators cannot read one pipe or open file", pipe.display());
+        return Err(Complaint::usage(what)
+            .hint("write the body to a file, and name it: @FILE; each generator reads it")
+            .into());
+    }
     let (places, allocation) = flags.places(&job, interrupt)?;
     let connections = job.connections;
     let share = Coordinator::share_of_first(&job, places.len() as u32).map_err(complaint)?;
@@ -159,39 +163,6 @@ pub fn run(
     });
     drop(allocation);
     run.map_err(complaint)
-}
-
-/// Refuses a body that only this process can read, and only once: every loader reads the bodies.
-fn check_contents(job: &Job) -> anyhow::Result<()> {
-    for request in &job.requests {
-        let expected = match &request.expect_body {
-            Some(BodyExpectation::Exact(content)) => Some(content),
-            Some(BodyExpectation::Sha256(_) | BodyExpectation::Json(_) | BodyExpectation::JsonForm(_))
-            | None => None,
-        };
-        if let Some(pipe) = request.body.iter().chain(expected).find_map(pipe_of) {
-            let pipe = pipe.display();
-            let what = format!("@{pipe}: several load generators cannot read one pipe or open file");
-            return Err(Complaint::usage(what)
-                .hint("write the body to a file, and name it: @FILE; each generator reads it")
-                .into());
-        }
-    }
-    Ok(())
-}
-
-/// Standard input, a pipe or another open file of this process, if the content is read from one. In a loader such a
-/// path names an open file of the loader, whose standard input has the coordinator's messages.
-fn pipe_of(content: &Content) -> Option<&Path> {
-    match content {
-        Content::File { file } => {
-            let is_own = ["/dev/stdin", "/dev/fd", "/proc/self"].iter().any(|own| file.starts_with(own));
-            let is_pipe = std::fs::metadata(file).is_ok_and(|about| about.file_type().is_fifo());
-            (is_own || is_pipe || file.as_path() == Path::new("-")).then_some(file.as_path())
-        }
-        Content::Multipart { parts, .. } => parts.iter().find_map(|part| pipe_of(&part.content)),
-        Content::Text(_) | Content::Base64 { .. } => None,
-    }
 }
 
 /// This program, for loaders on these places.

@@ -16,6 +16,7 @@ mod har;
 mod loaders;
 mod lua;
 mod metrics_flags;
+mod once;
 mod output_flags;
 mod process;
 mod profile;
@@ -84,7 +85,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
-    let profiled = outputs.profile.as_ref().map(|_| job.clone());
+    let profiled = outputs.profile.as_ref().map(|_| profile::repeatable(&job)).transpose()?;
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
     // The lab follows the events and watches the server itself.
     if !arguments.target.pid.is_empty() || outputs.events.is_none() {

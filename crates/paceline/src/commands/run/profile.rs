@@ -4,6 +4,7 @@
 //! No measured number contains it, and a profile that fails changes neither the result nor the exit status.
 
 use super::explain::explain;
+use super::once::read_once;
 use crate::exit::Complaint;
 use paceline_engine::{Bound, LoadModel, Nanos, Phase, StopFlag};
 use paceline_host::WaitSampler;
@@ -41,6 +42,21 @@ struct Samplers {
 struct WaitThread {
     stop: Option<Sender<()>>,
     thread: JoinHandle<WaitSampler>,
+}
+
+/// A copy of a job for its second run.
+///
+/// # Errors
+/// A body is read from a pipe, which is empty then.
+pub fn repeatable(job: &Job) -> anyhow::Result<Job> {
+    match read_once(job) {
+        None => Ok(job.clone()),
+        Some(pipe) => {
+            let what =
+                format!("--profile runs the load twice, but @{} can be read only once", pipe.display());
+            Err(Complaint::usage(what).hint("write the body to a file, and name it: @FILE").into())
+        }
+    }
 }
 
 /// Profiles the server of a run that is over, and adds the profile, or why there is none, to its record, and what the
