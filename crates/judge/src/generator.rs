@@ -66,9 +66,12 @@ pub(crate) fn stall(run: &Run) -> Option<TypedVerdict> {
         longest_s: longest_ns as f64 / 1e9,
         share_of_window: share.min(1.0),
         severity: if share > MAX_STALL_SHARE { Severity::Invalid } else { Severity::Caution },
-        pin: match slow_body_file(run) {
-            Some(_) => "Waits for the disk may have caused it: see `slow_body_file`.".to_owned(),
-            None => pin(run),
+        // A wait that is half of the stall or more is a reason for it.
+        pin: match run.body_waits {
+            Some(waits) if slow_body_file(run).is_some() && waits.wait_ns_max >= longest_ns / 2 => {
+                "Waits for the disk may have caused it: see `slow_body_file`.".to_owned()
+            }
+            _ => pin(run),
         },
     })
 }
