@@ -8,8 +8,8 @@ use crate::TimeSummary;
 use crate::request_time::RequestTime;
 use crate::why_steps::{NextStep, next_steps};
 use crate::why_waits::{WaitCause, wait_causes};
-use paceline_judge::{judged_times, run_limit, unusable_because};
-use paceline_record::{CodeKind, Limit, Profile, Run, Verdict};
+use paceline_judge::{VerdictName, judged_times, run_limit};
+use paceline_record::{Blame, CodeKind, Limit, Profile, Run, Severity, Verdict};
 use paceline_stats::{percent_text, ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,8 +77,7 @@ pub struct RequestCost {
 /// Explains what limits a server from a closed loop with a profile and an open loop at half of its rate.
 pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
     let limit = run_limit(closed);
-    // An open loop that the server did not keep up with has the times of a queue.
-    let half = half.filter(|run| unusable_because(&run.verdicts).is_none());
+    let half = half.filter(|run| shows_waits(run));
     let costs = costs(half.unwrap_or(closed), closed, half);
     let mut verdicts: Vec<Verdict> = closed.verdicts.clone();
     for verdict in half.iter().flat_map(|run| &run.verdicts) {
@@ -99,6 +98,16 @@ pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
         flame_graph: None,
         records: Vec::new(),
     }
+}
+
+/// Whether a load below the limit shows what requests wait for: the server got it and kept up, so that no queue grew. What
+/// the machine lost meanwhile makes waits longer, but not others.
+fn shows_waits(run: &Run) -> bool {
+    let hides = |verdict: &Verdict| {
+        verdict.name == VerdictName::Saturated.as_str()
+            || (verdict.severity == Severity::Invalid && verdict.blame != Blame::Environment)
+    };
+    !run.verdicts.iter().any(hides)
 }
 
 impl WhyLoad {

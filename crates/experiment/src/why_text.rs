@@ -13,7 +13,7 @@ pub fn why_text(why: &Why) -> String {
     text += &format!("at the limit {}\n", load(&why.closed));
     text += &match &why.half {
         Some(half) => format!("at half      {}\n", load(half)),
-        None => "at half      not measured: the server did not keep up with half of the rate\n".to_owned(),
+        None => "at half      not measured: half of the rate was not reached\n".to_owned(),
     };
     if let Some(profile) = &why.profile {
         let kernel = profile.kernel_share.map_or("kernel not sampled".to_owned(), |share| {
@@ -72,7 +72,10 @@ fn cost_lines(number: usize, cost: &RequestCost) -> String {
 mod tests {
     use super::*;
     use crate::why::explain_why;
-    use paceline_record::{CodeKind, LoopKind, Profile, ProfiledFunction, Run, fixture};
+    use paceline_record::{
+        Blame, CodeKind, LoopKind, Profile, ProfiledFunction, Run, Severity, Verdict, fixture,
+    };
+    use std::collections::BTreeMap;
 
     fn run(kind: LoopKind) -> Run {
         let mut run = fixture::run(0);
@@ -118,6 +121,20 @@ mod tests {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }
         assert!(why.costs.len() <= 3 && why.costs.is_sorted_by(|a, b| a.ns_per_request >= b.ns_per_request));
+    }
+
+    #[test]
+    fn a_load_below_the_limit_counts_unless_it_was_not_reached() {
+        let counts = |name: &str, blame, severity| {
+            let mut half = run(LoopKind::Open);
+            let (evidence, remedy) = (BTreeMap::new(), String::new());
+            half.verdicts = vec![Verdict { name: name.to_owned(), blame, severity, evidence, remedy }];
+            explain_why("http://h/", &run(LoopKind::Closed), Some(&half)).half.is_some()
+        };
+        assert!(counts("steal", Blame::Environment, Severity::Invalid));
+        assert!(counts("generator_lag", Blame::Generator, Severity::Caution));
+        assert!(!counts("generator_bound", Blame::Generator, Severity::Invalid));
+        assert!(!counts("saturated", Blame::Server, Severity::Caution));
     }
 
     #[test]
