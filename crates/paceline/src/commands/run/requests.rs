@@ -73,7 +73,7 @@ pub struct RequestFlags {
     /// Follow up to N redirects per request, to the same host only
     ///
     /// A request's times include its redirects, its status is that of the last response. If the server closes the connection with a redirect, the next request is sent on a new one, and its times
-    /// include connecting. Not available with HTTP/2.
+    /// include connecting.
     #[arg(hide_short_help = true, long, value_name = "N", value_parser = super::values::whole::<u16>, help_heading = "Requests")]
     pub follow: Option<u16>,
 
