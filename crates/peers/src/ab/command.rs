@@ -246,7 +246,7 @@ impl AbCommand {
             'g' => self.gnuplot = Some(value.to_owned()),
             'b' => return Err(refusal('b', "leave it out: the kernel sizes the buffers")),
             'I' => {
-                return Err(refusal('I', "the name is always sent; `paceline run --server-name` changes it"));
+                return Err(refusal('I', "the name is always sent; `paceline run --sni` changes it"));
             }
             'Z' => return Err(refusal('Z', "leave it out: the suites of rustls are used")),
             _ => return Err(usage("")),

@@ -27,7 +27,7 @@ pub struct ConnectionFlags {
     #[arg(hide_short_help = true, long, value_name = "N[,PAUSE]", value_parser = fragment)]
     pub fragment: Option<FragmentSpec>,
 
-    /// Keep cookies that the server sets, separately for each user: a connection, or a stream of HTTP/2
+    /// Keep cookies that the server sets, separately for each user: a connection, or a stream of HTTP/2 or 3
     #[arg(hide_short_help = true, long)]
     pub cookies: bool,
 
