@@ -48,17 +48,23 @@ fn create_schema(database: &mut DatabaseConnection) -> Result<(), DatabaseError>
     if known.is_empty() { database.batch(&format!("CREATE SCHEMA {SCHEMA}")) } else { Ok(()) }
 }
 
-/// The URL without its password, for messages.
+/// The URL without its password, for messages. The library takes everything before the first `@` for the user and the
+/// password, so that a password may contain `/` and `?`.
 pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let shown = match authority.rsplit_once('@') {
-        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
-        None => authority.to_owned(),
-    };
     // The parameters may contain a password too.
-    let path = path.split('?').next().unwrap_or_default();
-    format!("{scheme}://{shown}{path}")
+    let without_parameters = |text: &str| text.split('?').next().unwrap_or_default().to_owned();
+    let first = rest.split([':', '?', '@']).next().unwrap_or_default();
+    let shown = match rest.split_once('@') {
+        None => without_parameters(rest),
+        // The `@` may be in the password of a parameter: what follows it may belong to that.
+        Some((login, _)) if login.contains('?') => first.to_owned(),
+        Some((_, place)) => {
+            let place = without_parameters(place);
+            format!("{first}@{}", place.rsplit('@').next().unwrap_or_default())
+        }
+    };
+    format!("{scheme}://{shown}")
 }
 
 #[cfg(test)]
@@ -71,6 +77,11 @@ mod tests {
             ("postgres://me:secret@db.test:5433/results?password=x", "postgres://me@db.test:5433/results"),
             ("postgresql://db.test/results", "postgresql://db.test/results"),
             ("postgres://me@h", "postgres://me@h"),
+            ("postgres://me:se/cr@h:5433/d", "postgres://me@h:5433/d"),
+            ("postgres://me:se?cr@h/d", "postgres://me"),
+            ("postgres://me:s@cr@h/d", "postgres://me@h/d"),
+            ("postgres://h/d?user=me&password=s@cr", "postgres://h/d"),
+            ("postgres://h:5433/d?password=s@cr", "postgres://h"),
         ] {
             assert_eq!(without_password(url), shown);
         }
