@@ -41,7 +41,12 @@ fn figure(gate: &GateOutcome) -> Option<String> {
         ));
     }
     if of("least_per_s").is_some() {
-        return Some(format!("{}/s", count(of("achieved_per_s").unwrap_or(0.0))));
+        // Each of them has the rate of what it counts: valid responses, sessions or events.
+        let per_s = ["achieved_per_s", "sessions_per_s", "events_per_s"].into_iter().find_map(of)?;
+        return Some(format!("{}/s", count(per_s)));
+    }
+    if let Some(fewest) = of("events_min") {
+        return Some(format!("{} in the stream with the fewest", counted(fewest, "event")));
     }
     let time = gate.evidence.iter().find(|(key, _)| key.contains("_ns_"));
     let time = time.and_then(|(_, value)| value.as_f64()).map(nanos);
@@ -57,6 +62,10 @@ fn words(reason: GateReason, gate: &GateOutcome) -> Option<String> {
     let of = |key: &str| gate.evidence.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     Some(match reason {
         GateReason::BeyondLimit => return None,
+        // A gate on the number of events has no requests that are slower than a limit.
+        GateReason::Failures if gate.evidence.contains_key("events_min") => {
+            "some requests failed: their streams may have had fewer events".to_owned()
+        }
         GateReason::Failures => {
             format!("{} failed, and each counts as slower than the limit", counted(of("misses"), "request"))
         }
@@ -133,6 +142,32 @@ fn unbroken(remedy: &str) -> String {
 mod tests {
     use super::*;
     use crate::run_text::lines::wrap;
+    use serde_json::json;
+
+    #[test]
+    fn a_gate_shows_the_rate_that_it_limits() {
+        let words = |reasons: &[GateReason], evidence: Value| {
+            gate_words(&GateOutcome {
+                gate: "as written".to_owned(),
+                passed: reasons.is_empty(),
+                reasons: reasons.to_vec(),
+                evidence: serde_json::from_value(evidence).unwrap(),
+            })
+        };
+        for key in ["achieved_per_s", "sessions_per_s", "events_per_s"] {
+            assert_eq!(words(&[], json!({ "least_per_s": 10.0, key: 25.0 })), "25/s", "{key}");
+        }
+        let missing = words(&[GateReason::NotMeasured], json!({ "least_per_s": 10.0 }));
+        assert_eq!(missing, "not measured in this run");
+        assert_eq!(
+            words(&[GateReason::Failures], json!({ "least": 5, "events_min": 7 })),
+            "7 events in the stream with the fewest; some requests failed: their streams may have had fewer events"
+        );
+        assert_eq!(
+            words(&[GateReason::Failures], json!({ "limit_ns": 5, "misses": 2 })),
+            "2 requests failed, and each counts as slower than the limit"
+        );
+    }
 
     #[test]
     fn a_command_is_not_broken_at_its_short_flags() {
