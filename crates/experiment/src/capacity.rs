@@ -337,12 +337,13 @@ impl Search {
     ) -> Result<(), LoadError> {
         let mut rechecked = 0;
         while self.ended_early.is_none() {
-            if self.windows.len() >= WINDOWS_WITH_VOID * self.engine.max_windows() {
+            if self.engine.end().is_none() {
+                if self.windows.len() < WINDOWS_WITH_VOID * self.engine.max_windows() {
+                    let rate = self.engine.next_rate();
+                    self.offer(load, &request, rate, observer)?;
+                    continue;
+                }
                 self.ended_early = Some("half of the windows were disturbed".to_owned());
-            } else if self.engine.end().is_none() {
-                let rate = self.engine.next_rate();
-                self.offer(load, &request, rate, observer)?;
-                continue;
             }
             let Some(stall) = self.engine.stalls_decide().filter(|_| rechecked < MAX_RECHECKED) else {
                 break;

@@ -221,6 +221,32 @@ fn a_pause_of_the_machine_is_not_a_stall_of_the_server() {
 }
 
 #[test]
+fn repeated_windows_are_not_called_disturbed() {
+    use WindowOutcome::{Miss, Pass, Void};
+    let (mut engine, mut windows) = (CapacitySearch::new(1_000.0, 0.05, 3), Vec::new());
+    for (rate, outcome) in [(700.0, Pass), (500.0, Miss), (600.0, Void), (800.0, Pass)] {
+        if outcome != Void {
+            engine.add(SearchWindow { rate, passed: outcome == Pass });
+        }
+        windows.push(CapacityWindow {
+            offered_per_s: rate,
+            outcome,
+            void_because: None,
+            achieved_per_s: rate,
+            response_time_ns: None,
+            failed: 0,
+            by_session: Vec::new(),
+            by_request: Vec::new(),
+            record: None,
+        });
+    }
+    let mut search = Search { engine, windows, ended_early: None };
+    let request = LoadRequest { rate_per_s: None, warmup: Duration::ZERO, window: Duration::from_secs(5) };
+    search.carry_out(&mut SimulatedServer::new(5_000.0), request, &mut |_| {}).unwrap();
+    assert_eq!((search.windows.len(), search.ended_early), (6, None));
+}
+
+#[test]
 fn repeated_misses_count_despite_disturbances() {
     let mut window = result(Some(100.0), 100.0);
     window.gates = vec![GateOutcome {
