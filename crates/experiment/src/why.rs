@@ -8,6 +8,7 @@ use crate::TimeSummary;
 use crate::request_time::RequestTime;
 use crate::why_steps::{NextStep, next_steps};
 use crate::why_waits::{WaitCause, wait_causes};
+use paceline_escape::shell_word;
 use paceline_judge::{VerdictName, judged_times, run_limit};
 use paceline_record::{Blame, CodeKind, Limit, Profile, Run, Severity, Verdict};
 use paceline_stats::{percent_text, ratio};
@@ -87,7 +88,7 @@ pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
     }
     Why {
         url: url.to_owned(),
-        next: next_steps(url, &limit, closed, half, &verdicts),
+        next: next_steps(&shell_word(url), &limit, closed, half, &verdicts),
         limit,
         closed: WhyLoad::from_run(closed),
         half: half.map(WhyLoad::from_run),

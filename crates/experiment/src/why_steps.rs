@@ -54,7 +54,7 @@ pub struct NextStep {
     pub because: String,
 }
 
-/// The steps, the most promising first.
+/// The steps, the most promising first. The URL is the word that a shell reads as it.
 pub(crate) fn next_steps(
     url: &str,
     limit: &Limit,

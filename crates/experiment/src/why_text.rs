@@ -121,6 +121,9 @@ mod tests {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }
         assert!(why.costs.len() <= 3 && why.costs.is_sorted_by(|a, b| a.ns_per_request >= b.ns_per_request));
+        let text = why_text(&explain_why("http://h/?a=1&b=2", &closed, Some(&run(LoopKind::Open))));
+        assert!(text.starts_with("http://h/?a=1&b=2\n"), "{text}");
+        assert!(text.contains("     paceline run 'http://h/?a=1&b=2' -c 4"), "{text}");
     }
 
     #[test]
