@@ -32,11 +32,16 @@ pub(crate) fn look(run: &Run) -> String {
         }
         _ => false,
     });
-    // curl would send placeholders as they are.
-    if is_plain && !run.target.url.contains('{') {
+    if is_plain && is_word(&run.target.url) {
         return format!("Check with: curl -i {}", run.target.url);
     }
     "Add --debug to the command: it sends each request once and shows the response.".to_owned()
+}
+
+/// Whether a command for curl can have this URL as it is: a shell would end the command at `&`, for example, and curl
+/// would send placeholders as they are.
+fn is_word(url: &str) -> bool {
+    url.chars().all(|letter| letter.is_alphanumeric() || "-_./:=,@%+~?[]".contains(letter))
 }
 
 /// Whether the run sent messages over WebSocket.
@@ -50,7 +55,7 @@ fn look_at_handshake(run: &Run) -> String {
         let has_fields = job.requests.iter().any(|request| !request.headers.is_empty());
         !has_fields && job.unix_socket.is_none() && job.connect_to.is_none() && job.proxy.is_none()
     });
-    if !is_plain || run.target.url.contains('{') {
+    if !is_plain || !is_word(&run.target.url) {
         return "The report shows the reason of a failed handshake and the first wrong answer.".to_owned();
     }
     // The key is that of RFC 6455 §1.3. curl would wait for more after status 101.

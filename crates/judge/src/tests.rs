@@ -903,14 +903,19 @@ fn failed_requests_make_a_run_invalid_above_one_percent() {
 }
 
 #[test]
-fn a_curl_command_is_proposed_only_for_a_request_without_placeholders() {
+fn a_curl_command_is_proposed_only_for_a_url_that_it_can_have_as_it_is() {
     let mut run = closed();
     (run.total.counts.ok, run.total.counts.bad_status) = (9_999, 1);
     run.target.url = "http://127.0.0.1/a".to_owned();
     assert!(run_verdicts(&run)[0].remedy.ends_with("curl -i http://127.0.0.1/a"));
-    run.target.url = "http://127.0.0.1/{line:p.txt}".to_owned();
-    let remedy = &run_verdicts(&run)[0].remedy;
-    assert!(remedy.contains("--debug") && !remedy.contains("curl"), "{remedy}");
+    run.target.url = "http://127.0.0.1/a?b=1".to_owned();
+    assert!(run_verdicts(&run)[0].remedy.ends_with("curl -i http://127.0.0.1/a?b=1"));
+    // A shell would ask for the first of them and run the rest as another command.
+    for url in ["http://127.0.0.1/{line:p.txt}", "http://127.0.0.1/?a=1&b=2", "http://127.0.0.1/$(id)"] {
+        run.target.url = url.to_owned();
+        let remedy = &run_verdicts(&run)[0].remedy;
+        assert!(remedy.contains("--debug") && !remedy.contains("curl"), "{remedy}");
+    }
 }
 
 #[test]
