@@ -108,7 +108,7 @@ pub(crate) fn load_words(run: &Run) -> String {
     };
     let depth = if run.loop_.depth > 1 { format!(", {} deep", run.loop_.depth) } else { String::new() };
     let life = life_words(&run.loop_);
-    let warmup = run.phases.warmup.end_ns - run.phases.warmup.start_ns;
+    let warmup = run.phases.warmup.end_ns.saturating_sub(run.phases.warmup.start_ns);
     let after = if warmup > 0 {
         format!(" after {} of warm-up", seconds(warmup as f64 / 1e9))
     } else {
@@ -241,7 +241,7 @@ fn headline(run: &Run, style: Style) -> String {
 /// are then a part of the load.
 fn handshakes(run: &Run, style: Style) -> String {
     let Some(tls) = &run.target.tls else { return String::new() };
-    let (load, made) = (&run.loop_, tls.full + tls.resumed);
+    let (load, made) = (&run.loop_, tls.full.saturating_add(tls.resumed));
     if made == 0 || !load.without_keep_alive && load.requests_per_connection.is_none() {
         return String::new();
     }

@@ -55,6 +55,17 @@ fn bytes_of_the_drain_are_not_received_in_the_window() {
 }
 
 #[test]
+fn a_record_with_any_numbers_can_be_shown() {
+    let mut run = paceline_record::fixture::run(0);
+    run.phases.warmup = paceline_record::Span { start_ns: u64::MAX, end_ns: 0 };
+    run.loop_.without_keep_alive = true;
+    run.target.tls = Some(Tls { full: u64::MAX, resumed: u64::MAX, ..Tls::default() });
+    let options = RunTextOptions { colour: false, width: 100, full: true, time_unit: None };
+    let text = run_text(&run, options).to_string();
+    assert!(!text.contains("of warm-up") && text.contains("TLS handshakes/s, 100% resumed"), "{text}");
+}
+
+#[test]
 fn times_have_one_unit_if_asked() {
     for (unit, text) in [
         (TimeUnit::Microseconds, "1234567.9 \u{b5}s"),

@@ -50,15 +50,15 @@ impl Heat {
         }
         let all = || stretches.iter().flat_map(|(_, classes)| classes).map(|(class, _)| *class);
         let (lowest, highest) = (all().min()?, all().max()?);
-        let end = run.phases.window.end_ns.max(stretches.last()?.0 + 1);
+        let end = run.phases.window.end_ns.max(stretches.last()?.0.saturating_add(1));
         let ends = stretches.iter().skip(1).map(|(start, _)| *start).chain([end]);
         let columns = stretches.iter().zip(ends).filter_map(|((start, classes), end)| {
             let first = classes.iter().map(|(class, _)| *class).min()?;
             let last = classes.iter().map(|(class, _)| *class).max()?;
-            let mut counts = vec![0; (last - first + 1) as usize];
+            let mut counts = vec![0_u64; (last - first + 1) as usize];
             for (class, count) in classes {
                 if let Some(cell) = counts.get_mut((class - first) as usize) {
-                    *cell += count;
+                    *cell = cell.saturating_add(*count);
                 }
             }
             let (start_s, end_s) = (*start as f64 / 1e9, end as f64 / 1e9);
@@ -101,5 +101,16 @@ mod tests {
         assert_eq!(spans, [(0.0, 1.0), (1.0, 2.0)]);
         let counts: Vec<u64> = columns.iter().map(|column| column.counts.iter().sum()).collect();
         assert_eq!(counts, [6, 3]);
+    }
+
+    #[test]
+    fn counts_of_any_record_add_up() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(2_000_000, u64::MAX);
+        let block = Block { service_time_ns: Some(Times::from_histogram(&histogram)), ..Block::default() };
+        let interval = |phase| Interval::new(phase, u64::MAX, block.clone());
+        let intervals = [Phase::Warmup, Phase::Window, Phase::Drain].map(interval).to_vec();
+        let heat = Heat::from_run(&Run { intervals, ..Run::default() }).unwrap();
+        assert_eq!(heat.columns[0].counts, [u64::MAX]);
     }
 }

@@ -97,8 +97,9 @@ fn second(run: &Run, Span { start_ns: start, end_ns: end }: Span, intervals: &[&
         end
     };
     let length_s = (end - start) as f64 / 1e9;
-    let count =
-        |get: fn(&Interval) -> u64| intervals.iter().map(|interval| get(interval)).sum::<u64>() as f64;
+    let count = |get: fn(&Interval) -> u64| {
+        intervals.iter().fold(0_u64, |sum, interval| sum.saturating_add(get(interval))) as f64
+    };
     let phases = &run.phases;
     let phase = match start {
         at if at >= phases.window.end_ns => Phase::Drain,
@@ -212,6 +213,7 @@ fn round(rate: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_record::{Block, Counts};
 
     #[test]
     fn cpu_is_taken_between_samples() {
@@ -227,6 +229,16 @@ mod tests {
         assert_eq!((usages[0].at_s, usages[0].cores_busy), (0.05, 1.0));
         assert_eq!((usages[1].cores_busy, usages[1].rss_bytes), (1.5, 300));
         assert_eq!(usage(&[]), []);
+    }
+
+    #[test]
+    fn counts_of_any_record_add_up() {
+        let counts = Counts { ok: u64::MAX, ..Counts::default() };
+        let interval = |phase| Interval::new(phase, 0, Block { counts, ..Block::default() });
+        let intervals = vec![interval(Phase::Warmup), interval(Phase::Window)];
+        let mut run = Run { intervals, ..Run::default() };
+        run.phases.window.end_ns = 1_000_000_000;
+        assert_eq!(seconds(&run)[0].ok_per_s, round(u64::MAX as f64));
     }
 
     #[test]
