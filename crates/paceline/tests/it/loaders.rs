@@ -222,4 +222,6 @@ fn loaders_that_cannot_connect_or_share_are_reported() {
     assert!(status == Some(2) && said.contains("raise -c"), "{status:?} {said}");
     let (status, _, said) = refused(&["--loaders", "2", "--csv", "/dev/null"]);
     assert!(status == Some(2) && said.contains("--csv cannot be combined"), "{status:?} {said}");
+    let (status, _, said) = refused(&["--loaders", "2", "--debug"]);
+    assert!(status == Some(2) && said.contains("--debug") && said.contains("--loaders"), "{status:?} {said}");
 }

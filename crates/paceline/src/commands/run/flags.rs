@@ -57,7 +57,7 @@ pub struct Arguments {
     pub print_job: bool,
 
     /// Send each request once, show all traffic, and exit
-    #[arg(long, conflicts_with = "print_job", help_heading = "Requests")]
+    #[arg(long, conflicts_with_all = ["print_job", "loaders", "on"], help_heading = "Requests")]
     pub debug: bool,
 
     /// Take the request from a curl command, as copied from a browser: 'curl ...'
