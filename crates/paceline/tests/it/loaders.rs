@@ -220,6 +220,11 @@ fn loaders_that_cannot_connect_or_share_are_reported() {
     assert!(status == Some(3) && said.contains("nothing was measured"), "{status:?} {said}");
     let (status, _, said) = refused(&["-c", "1", "--loaders", "2"]);
     assert!(status == Some(2) && said.contains("raise -c"), "{status:?} {said}");
+    // Nothing is asked of Slurm, which need not exist here, and no memory for so many loaders.
+    for flags in [&["--loaders", "4294967295"][..], &["-c", "1", "--loaders", "2", "--on", "slurm"]] {
+        let (status, _, said) = refused(flags);
+        assert!(status == Some(2) && said.contains("raise -c"), "{status:?} {said}");
+    }
     let (status, _, said) = refused(&["--loaders", "2", "--csv", "/dev/null"]);
     assert!(status == Some(2) && said.contains("--csv cannot be combined"), "{status:?} {said}");
     let (status, _, said) = refused(&["--loaders", "2", "--debug"]);

@@ -147,6 +147,10 @@ pub fn run(
             .hint("write the body to a file, and name it: @FILE; each generator reads it")
             .into());
     }
+    if let Some(loaders) = flags.loaders {
+        // Before nodes are waited for, and before so many places are listed.
+        Coordinator::share_of_first(&job, loaders).map_err(complaint)?;
+    }
     let (places, allocation) = flags.places(&job, interrupt)?;
     let connections = job.connections;
     let share = Coordinator::share_of_first(&job, places.len() as u32).map_err(complaint)?;
