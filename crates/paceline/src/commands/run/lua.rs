@@ -33,9 +33,14 @@ impl RunScript {
         run.failed_checks = counted.map(|(reason, count)| FailedCheck { reason, count }).collect();
     }
 
+    /// The failure that ended the run, after which its output is written.
+    pub fn failure(&self) -> Option<String> {
+        self.0.end()
+    }
+
     /// Calls `done`, after the results are written. Returns the exit status of a script that failed.
     pub fn finish(&self, run: &Run) -> Option<Status> {
-        let failure = self.0.end();
+        let failure = self.failure();
         let done = self.0.scripts.done(&run_results(run, run.generator.threads)).err();
         let failures: Vec<String> = failure.into_iter().chain(done.map(|error| error.to_string())).collect();
         failures.iter().for_each(|failure| crate::exit::say(failure));
@@ -45,7 +50,7 @@ impl RunScript {
 
 /// The error of a run that has no record: the failure of the script, if it failed.
 pub fn explain(script: Option<&RunScript>, error: anyhow::Error) -> anyhow::Error {
-    match script.and_then(|RunScript(script)| script.end()) {
+    match script.and_then(RunScript::failure) {
         Some(failure) => Complaint::failed(failure).into(),
         None => error,
     }

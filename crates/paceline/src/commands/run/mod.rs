@@ -95,7 +95,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
         return debug::run(&prepared);
     }
-    let script = lua::source(&prepared.settings.job, &mut inputs)?;
+    let source = lua::source(&prepared.settings.job, &mut inputs)?;
     output_flags::keep_inputs(&inputs, &outputs.outputs())?;
     for path in outputs.written_at_the_end() {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
@@ -106,12 +106,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let view = live_views(&arguments, &mut sinks)?;
     let observers = RunObservers { events, sinks, on_phase: None };
     let stop = process::listen()?;
-    let script = script.map(|source| RunScript::begin(&source, &mut prepared, stop)).transpose()?;
+    let script = source.as_deref().map(|source| RunScript::begin(source, &mut prepared, stop)).transpose()?;
     let proxy = prepared.settings.job.proxy.clone();
     let in_words = |error| lua::explain(script.as_ref(), explain_through(error, proxy.as_ref()));
     let (mut run, unwritten) = prepared.carry_out(argv(&arguments), observers, stop).map_err(in_words)?;
     if let Some(job) = profiled.filter(|_| !run.stopped) {
-        profile::add_profile(&mut run, job, &arguments.target.pid, stop);
+        profile::add_profile(&mut run, job, source.as_deref(), &arguments.target.pid, stop);
     }
     script.iter().for_each(|script| script.add_to(&mut run));
     write_results::write_results(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;

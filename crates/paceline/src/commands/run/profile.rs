@@ -4,6 +4,7 @@
 //! No measured number contains it, and a profile that fails changes neither the result nor the exit status.
 
 use super::explain::explain;
+use super::lua::{self, RunScript};
 use super::once::read_once;
 use crate::exit::Complaint;
 use paceline_engine::{Bound, LoadModel, Nanos, Phase, StopFlag};
@@ -60,9 +61,9 @@ pub fn repeatable(job: &Job) -> anyhow::Result<Job> {
 }
 
 /// Profiles the server of a run that is over, and adds the profile, or why there is none, to its record, and what the
-/// server waited for.
-pub fn add_profile(run: &mut Run, job: Job, pids: &[u32], stop: &'static StopFlag) {
-    let observed = observed(job, pids, stop).and_then(|observed| {
+/// server waited for. `script` is the text of the script that makes the requests, if one does.
+pub fn add_profile(run: &mut Run, job: Job, script: Option<&[u8]>, pids: &[u32], stop: &'static StopFlag) {
+    let observed = observed(job, script, pids, stop).and_then(|observed| {
         run.server_waits = observed.waits;
         observed.profile
     });
@@ -72,7 +73,12 @@ pub fn add_profile(run: &mut Run, job: Job, pids: &[u32], stop: &'static StopFla
     }
 }
 
-fn observed(job: Job, pids: &[u32], stop: &'static StopFlag) -> anyhow::Result<Observed> {
+fn observed(
+    job: Job,
+    script: Option<&[u8]>,
+    pids: &[u32],
+    stop: &'static StopFlag,
+) -> anyhow::Result<Observed> {
     let mut prepared =
         Prepared::new(profiled_job(job), Vec::new(), &mut Inputs::default()).map_err(explain)?;
     prepared.watch_server(pids).map_err(explain)?;
@@ -82,6 +88,7 @@ fn observed(job: Job, pids: &[u32], stop: &'static StopFlag) -> anyhow::Result<O
             .hint("run Paceline on the server's machine, as root or the server's user, or name the process with --pid")
             .into());
     }
+    let script = script.map(|source| RunScript::begin(source, &mut prepared, stop)).transpose()?;
     let samplers: Arc<Mutex<Option<Samplers>>> = Arc::default();
     let on_phase = {
         let samplers = Arc::clone(&samplers);
@@ -95,7 +102,11 @@ fn observed(job: Job, pids: &[u32], stop: &'static StopFlag) -> anyhow::Result<O
         }
     };
     let observers = RunObservers { on_phase: Some(Box::new(on_phase)), ..RunObservers::default() };
-    let (run, _) = prepared.carry_out(Vec::new(), observers, stop).map_err(explain)?;
+    let in_words = |error| lua::explain(script.as_ref(), explain(error));
+    let (run, _) = prepared.carry_out(Vec::new(), observers, stop).map_err(in_words)?;
+    if let Some(failure) = script.as_ref().and_then(RunScript::failure) {
+        return Err(Complaint::failed(failure).into());
+    }
     let samplers = samplers.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(samplers) = samplers else {
         return Err(Complaint::environment("the profiled window did not begin").into());

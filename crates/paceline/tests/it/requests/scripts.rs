@@ -220,6 +220,20 @@ fn a_script_without_functions_sends_the_request_of_the_flags() {
     assert!(all.contains(&format!("X-Url: {url}\r\n")) && all.contains("User-Agent: paceline/"), "{all}");
 }
 
+#[test]
+fn the_load_of_a_profile_is_that_of_the_script() {
+    let server = Server::start(ok);
+    let url = format!("http://{}/of-the-flags", server.address);
+    let script = "function request(conn) return { path = '/of-the-script' } end";
+    // A load that changes keeps its window, which is short.
+    let flags = ["-c", "1", "-r", "20:60", "-d", "500ms", "--warmup", "0", "--profile=flame.svg"];
+    let (output, record) = run_lua(&url, script, &flags);
+    let heard = server.heard();
+    let said = text(&output.stderr);
+    assert!(heard.len() as u64 > counts(&record, "scheduled"), "{}{said}", record["profile_failure"]);
+    assert!(heard.iter().all(|heard| heard.path == "/of-the-script"), "{said}");
+}
+
 /// Answers requests of HTTP/2 with their paths, those of one read in reverse order.
 fn echo_http2(mut stream: TcpStream) -> std::io::Result<()> {
     let (mut reader, mut received, mut buffer) = (h2::FrameReader::default(), Vec::new(), [0; 16384]);
