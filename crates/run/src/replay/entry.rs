@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::fmt::{strtime, temporal::Pieces};
 use jiff::tz::Offset;
 use serde_json::Value;
+use std::str::Utf8Chunk;
 use std::time::Duration;
 
 /// The keys of a time: seconds since 1970, or a text.
@@ -162,25 +163,30 @@ impl Iterator for Quoted<'_> {
     }
 }
 
-/// A text without the escapes of the servers (`\"`, `\\`, `\x22`).
+/// A text without the escapes of the servers (`\"`, `\\`, `\x22`). Each `\x` is a byte, of which a character has
+/// several; bytes that are not UTF-8 are read as Latin-1.
 pub fn unescaped(text: &str) -> String {
-    let (mut plain, mut letters) = (String::new(), text.char_indices());
+    let (mut plain, mut letters) = (Vec::with_capacity(text.len()), text.char_indices());
     while let Some((at, letter)) = letters.next() {
-        if letter != '\\' {
-            plain.push(letter);
-            continue;
+        let (mut kept, mut byte) = (letter, None);
+        if letter == '\\' {
+            let Some((_, escaped)) = letters.next() else { break };
+            let digits = text.get(at + 2..at + 4).filter(|_| escaped == 'x');
+            (kept, byte) = (escaped, digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()));
         }
-        let Some((_, escaped)) = letters.next() else { break };
-        let digits = text.get(at + 2..at + 4).filter(|_| escaped == 'x');
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(code) => {
-                plain.push(char::from(code));
+        match byte {
+            Some(byte) => {
+                plain.push(byte);
                 letters.nth(1);
             }
-            None => plain.push(escaped),
+            None => plain.extend_from_slice(kept.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
-    plain
+    let chunks = plain.utf8_chunks();
+    let letters = |chunk: Utf8Chunk<'_>| -> String {
+        chunk.valid().chars().chain(chunk.invalid().iter().copied().map(char::from)).collect()
+    };
+    chunks.map(letters).collect()
 }
 
 #[cfg(test)]
@@ -204,6 +210,13 @@ mod tests {
         assert_eq!(entry.referer.as_deref(), Some("http://example.com/\"q"));
         assert_eq!(entry.user_agent.as_deref(), Some("Mozilla \"x\""));
         assert_eq!(read(&format!(r#"{common} "-" "-""#)).user_agent, None);
+        // nginx and Apache write every byte of a character that is not ASCII.
+        let common = common.replace("/a.gif?b=1", r"/caf\xC3\xA9/\xe9");
+        let entry = read(&format!(r#"{common} "-" "\xE2\x82\xAC""#));
+        assert_eq!(
+            (entry.target.as_str(), entry.user_agent.as_deref()),
+            ("/caf\u{e9}/\u{e9}", Some("\u{20ac}"))
+        );
     }
 
     #[test]
