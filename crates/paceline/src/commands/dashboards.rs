@@ -9,9 +9,9 @@ use paceline_engine::{Measure, WorkerSecond};
 use paceline_http::Url;
 use paceline_record::Second;
 use paceline_report::{LiveMetrics, LiveValues, Span};
-use paceline_run::{Rows, Sink, times};
+use paceline_run::{Rows, Sink, connect_to_host, times};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -148,9 +148,7 @@ fn export(url: &Url, requests: &Receiver<String>) -> Option<io::Error> {
 }
 
 fn post(url: &Url, body: &str) -> io::Result<()> {
-    let address = (url.host.as_str(), url.port).to_socket_addrs()?.next();
-    let address = address.ok_or_else(|| io::Error::other(format!("{} has no address", url.host)))?;
-    let mut stream = TcpStream::connect_timeout(&address, TIME_LIMIT)?;
+    let mut stream = connect_to_host(url, TIME_LIMIT)?;
     stream.set_read_timeout(Some(TIME_LIMIT))?;
     stream.set_write_timeout(Some(TIME_LIMIT))?;
     let path = if url.path == "/" { "/v1/metrics" } else { &url.path };

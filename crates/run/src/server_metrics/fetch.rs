@@ -1,8 +1,8 @@
 //! Fetches a page over HTTP/1.1 within a time and a size: a connection for each, from the generator's own thread.
 
+use crate::host_connection::connect_to_host;
 use paceline_http::{DecodeStep, Decoder, HeadCache, LineEnds, Method, Url};
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
 /// Maximum time for a page, in all.
@@ -34,9 +34,7 @@ pub(super) fn page(url: &Url) -> Result<String, FetchError> {
         Duration::ZERO => Err(FetchError::TimedOut),
         left => Ok(left),
     };
-    let address = (url.host.as_str(), url.port).to_socket_addrs()?.next();
-    let address = address.ok_or_else(|| io::Error::other(format!("{} has no address", url.host)))?;
-    let mut stream = TcpStream::connect_timeout(&address, left()?)?;
+    let mut stream = connect_to_host(url, left()?)?;
     stream.set_write_timeout(Some(left()?))?;
     let accept = "text/plain;version=0.0.4, application/json;q=0.9, */*;q=0.1";
     let request = format!(
