@@ -151,21 +151,23 @@ fn post(url: &Url, body: &str) -> io::Result<()> {
     let mut stream = connect_to_host(url, TIME_LIMIT)?;
     stream.set_read_timeout(Some(TIME_LIMIT))?;
     stream.set_write_timeout(Some(TIME_LIMIT))?;
-    let path = if url.path == "/" { "/v1/metrics" } else { &url.path };
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n",
-        url.host,
-        url.port,
-        body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes())?;
+    stream.write_all(format!("{}{body}", head(url, body.len())).as_bytes())?;
     let mut line = String::new();
     BufReader::new((&stream).take(MAX_HEAD_BYTES)).read_line(&mut line)?;
     match line.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()) {
         Some(200..300) => Ok(()),
         _ => Err(io::Error::other(format!("the collector answered {:?}", line.trim()))),
     }
+}
+
+/// The head of a request with an export of this length.
+fn head(url: &Url, length: usize) -> String {
+    let path = if url.path == "/" { "/v1/metrics" } else { &url.path };
+    let host = url.authority();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    )
 }
 
 /// Parses the value of `--otlp`.
@@ -175,4 +177,20 @@ fn collector(text: &str) -> Result<Url, String> {
         return Err("https is not supported: run a collector on this machine, and let it forward".to_owned());
     }
     Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_collector_is_that_of_its_url() {
+        for (url, begins) in [
+            ("http://[::1]:4318", "POST /v1/metrics HTTP/1.1\r\nHost: [::1]:4318\r\n"),
+            ("http://a.test/b", "POST /b HTTP/1.1\r\nHost: a.test\r\n"),
+        ] {
+            let head = head(&collector(url).unwrap(), 7);
+            assert!(head.starts_with(begins) && head.contains("\r\nContent-Length: 7\r\n"), "{head}");
+        }
+    }
 }
