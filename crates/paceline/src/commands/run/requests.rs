@@ -6,7 +6,7 @@ use crate::lab_folders::complain;
 use anyhow::Context as _;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_catalogue::RequestFile;
-use paceline_http::{MAX_CHUNK_BYTES, parse_bytes};
+use paceline_http::{MAX_CHUNK_BYTES, Scheme, parse_bytes};
 use paceline_job::{
     BodyExpectation, Content, ExpectedValue, Headers, Job, JsonForm, MASKED, RequestSpec, hexadecimal,
 };
@@ -185,9 +185,10 @@ impl RequestFlags {
                 request.headers.set_default("Authorization", authorization);
             }
         }
+        let form = self.form(job.url.scheme)?;
         if job.url.scheme.is_grpc() {
             // A call has one method and one type.
-        } else if let Some(form) = self.form()? {
+        } else if let Some(form) = form {
             for request in &mut job.requests {
                 request.body = Some(form.body.clone());
                 request.headers.set_default("Content-Type", form.content_type.clone());
@@ -254,13 +255,20 @@ impl RequestFlags {
         };
     }
 
-    /// The body described by `--form` or `--multipart`.
-    fn form(&self) -> anyhow::Result<Option<FormBody>> {
-        Ok(match (self.form.as_slice(), self.multipart.as_slice()) {
+    /// The body described by `--form` or `--multipart`. Messages of WebSocket and gRPC are no forms.
+    fn form(&self, scheme: Scheme) -> anyhow::Result<Option<FormBody>> {
+        let form = match (self.form.as_slice(), self.multipart.as_slice()) {
             ([], []) => None,
             (fields, []) => Some(form::url_encoded(fields)?),
             (_, parts) => Some(form::multipart(parts)?),
-        })
+        };
+        if let Some(FormBody { flag, .. }) = &form
+            && !matches!(scheme, Scheme::Http | Scheme::Https)
+        {
+            let what = format!("{flag} cannot be combined with a {}:// URL", scheme.name());
+            return Err(Complaint::usage(what).hint("use --body with the text of a message").into());
+        }
+        Ok(form)
     }
 
     /// The value of the Authorization field from `--auth` or `--bearer`.

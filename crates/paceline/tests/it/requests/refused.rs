@@ -58,6 +58,18 @@ fn an_error_names_the_valid_alternatives() {
 }
 
 #[test]
+fn messages_are_no_forms() {
+    for scheme in ["ws", "wss", "grpc", "grpcs"] {
+        for flags in [&["--form", "a=b"], &["-F", "a=b"]] {
+            let output = paceline(&[&[format!("{scheme}://127.0.0.1:9/s/m").as_str()], &flags[..]].concat());
+            let reported = String::from_utf8_lossy(&output.stderr);
+            let said = format!("{} cannot be combined with a {scheme}:// URL", flags[0]);
+            assert!(output.status.code() == Some(2) && reported.contains(&said), "{reported}");
+        }
+    }
+}
+
+#[test]
 fn a_socket_path_gets_a_hint_to_its_flag() {
     let reported = |flags: &[&str]| String::from_utf8(paceline(flags).stderr).unwrap();
     let as_url = reported(&["unix:/run/a.sock"]);
