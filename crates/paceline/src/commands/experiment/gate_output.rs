@@ -51,19 +51,25 @@ impl GateOutput {
         Ok(())
     }
 
-    /// Writes the files and prints the result.
+    /// Writes the files and prints the result. If a file cannot be written, the others are still written, and the result
+    /// is printed.
+    ///
+    /// # Errors
+    /// That of the first file that cannot be written.
     pub fn write(
         &self,
         render: impl Fn(Format) -> anyhow::Result<Printable>,
         annotations: &str,
     ) -> anyhow::Result<()> {
+        let mut failed = None;
         for (path, format) in self.files() {
-            file::write_whole(path, render(format)?.as_bytes())?;
+            failed = failed.or(file::write_whole(path, render(format)?.as_bytes()).err());
         }
         if self.annotations {
             exit::print(&annotations.to_owned())?;
         }
-        exit::print(render(self.printed())?)
+        exit::print(render(self.printed())?)?;
+        failed.map_or(Ok(()), Err)
     }
 
     /// The folder of the page, if one is written.
@@ -103,5 +109,28 @@ impl GateOutput {
             (&self.report, Format::Json),
         ];
         files.into_iter().filter_map(|(path, format)| Some((path.as_deref()?, format)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_escape::TerminalText;
+
+    #[test]
+    fn a_file_that_cannot_be_written_does_not_lose_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let junit = folder.path().join("gate.xml");
+        let output = GateOutput {
+            format: Some(Format::Text),
+            markdown: Some(folder.path().join("missing/gate.md")),
+            junit: Some(junit.clone()),
+            html: None,
+            report: None,
+            annotations: false,
+        };
+        let error = output.write(|_| Ok(TerminalText::literal("passed\n").into()), "").unwrap_err();
+        assert!(error.to_string().contains("gate.md"), "{error}");
+        assert_eq!(std::fs::read_to_string(junit).unwrap(), "passed\n");
     }
 }
