@@ -16,7 +16,7 @@ pub use fixed::FixedAddress;
 pub use profiled::set_profiling_variables;
 pub use traits::{Trait, Traits};
 
-use crate::{Workload, WorkloadCase};
+use crate::{Computed, Refusal, Workload, WorkloadCase};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -211,9 +211,16 @@ impl Manifest {
             let mix = case.mix.iter().filter_map(request).collect();
             Some(WorkloadCase { mix, ..request(case)? })
         };
+        // At the workload's path the server would have nothing: a 404 there says nothing about its own.
+        let refusal =
+            |refusal: &Refusal| Some(Refusal { path: path(&refusal.path)?, status: refusal.status });
+        let computed =
+            |computed: &Computed| Some(Computed { path: path(&computed.path)?, ..computed.clone() });
         Arc::new(Workload {
             cases: workload.cases.iter().filter_map(case).collect(),
             checks: workload.checks.iter().filter_map(request).collect(),
+            refusals: workload.refusals.iter().filter_map(refusal).collect(),
+            computed: workload.computed.iter().filter_map(computed).collect(),
             static_files: workload.static_files.as_deref().and_then(path),
             ..Workload::clone(workload)
         })

@@ -378,3 +378,17 @@ fn a_server_has_its_own_paths_for_a_mix_and_needs_the_static_files() {
     assert_eq!((paths, own.cases[0].path.as_str()), (vec!["/own/a", "/own/b"], "/own/a"));
     assert_eq!(own.static_files.as_deref(), Some("/own/"));
 }
+
+#[test]
+fn refusals_and_computed_answers_have_the_paths_of_the_server() {
+    let more = "\n[[refuse]]\npath = \"/no-such-path\"\nstatus = \"404\"\n\
+                [[computed]]\npath = \"/tetra/{x}\"\nanswer = \"x^x\"\nleast = 0\nmost = 9\n";
+    let tree = TestTree::new();
+    tree.write("workloads/tetra.toml", &format!("base = \"/tetra/\"\n{TETRA}{more}"));
+    tree.write("servers/go-own/server.toml", &format!("{MANIFEST}\n[paths]\ntetra = \"/own/x?n=\"\n"));
+    let catalogue = tree.catalogue();
+    let own = catalogue.workload_of(&catalogue.server("go-own").unwrap(), "tetra").unwrap();
+    let refused: Vec<&str> = own.refusals.iter().map(|refusal| refusal.path.as_str()).collect();
+    assert_eq!(refused, ["/own/x?n=abc", "/no-such-path"]);
+    assert_eq!(own.computed[0].path_of(7), "/own/x?n=7");
+}
