@@ -1,6 +1,7 @@
 //! How the process of a launch is started: a command of a manifest, or the files of an image.
 
 use crate::node::LaunchOrder;
+use crate::provision::ImageLaunch;
 use paceline_catalogue::Variables;
 use paceline_host::User;
 use paceline_host::shepherd::FileView;
@@ -35,7 +36,7 @@ impl ProcessSetup {
             Some(image) => Self {
                 command: image.argv.clone(),
                 folder: PathBuf::from("/"),
-                env: image.env.clone(),
+                env: image_environment(image, &order.env, variables),
                 view,
                 user: if image.is_root { None } else { unprivileged(user)? },
             },
@@ -63,6 +64,16 @@ fn unprivileged(user: Option<&User>) -> Result<Option<User>, String> {
     })
 }
 
+/// The environment of an image, then the variables of a form. These may name the port, which is chosen for each launch.
+fn image_environment(
+    image: &ImageLaunch,
+    own: &BTreeMap<String, String>,
+    variables: &Variables,
+) -> BTreeMap<String, String> {
+    let own = own.iter().map(|(name, value)| (name.clone(), variables.expand(value)));
+    image.env.clone().into_iter().chain(own).collect()
+}
+
 fn environment(
     own: &BTreeMap<String, String>,
     variables: &Variables,
@@ -79,4 +90,52 @@ fn hosts(order: &LaunchOrder) -> BTreeMap<String, IpAddr> {
     let database = order.variables.database.as_ref().and_then(|database| database.host.parse().ok());
     let address = database.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     order.hosts.iter().map(|name| (name.clone(), address)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_host::shepherd::ImageRoot;
+    use std::time::Duration;
+
+    fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_variable_of_an_image_has_the_port_of_the_launch() {
+        let variables = Variables {
+            port: Some(20_001),
+            host: "127.0.0.1".into(),
+            build: "/b".into(),
+            cores: 2,
+            workloads: "/w".into(),
+            static_files: "/s".into(),
+            database: None,
+        };
+        let image = ImageLaunch {
+            argv: vec!["app".into()],
+            env: env(&[("PORT", "80"), ("PRICE", "$5")]),
+            root: ImageRoot::default(),
+            is_root: true,
+        };
+        let order = LaunchOrder {
+            id: "a".into(),
+            server: "go-app".into(),
+            folder: "/x".into(),
+            command: String::new(),
+            env: env(&[("PORT", "$PACELINE_PORT")]),
+            pass_env: Vec::new(),
+            // A launch is ordered before its port is chosen.
+            variables: Variables { port: None, ..variables.clone() },
+            hosts: Vec::new(),
+            image: Some(image),
+            cores: Vec::new(),
+            tcp_offsets: Vec::new(),
+            udp_offsets: Vec::new(),
+            start_timeout: Duration::from_secs(1),
+        };
+        let setup = ProcessSetup::new(&order, &variables, None).unwrap();
+        assert_eq!(setup.env, env(&[("PORT", "20001"), ("PRICE", "$5")]));
+    }
 }

@@ -125,7 +125,7 @@ impl RunningRound<'_> {
         let server = &round_launch.planned.server;
         let provisioner = self.context.provisioner;
         let variables = provisioner.variables(server, 0, cores.len() as u32);
-        let image = provisioner.image_launch(server, &round_launch.planned.form, &variables)?;
+        let image = provisioner.image_launch(server, &round_launch.planned.form)?;
         let of = LaunchSpec {
             id,
             server,

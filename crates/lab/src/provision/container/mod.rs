@@ -13,7 +13,7 @@ use crate::LabError;
 pub use engine::ContainerEngine;
 use engine::Engine;
 use image::{BuiltImage, ImageFiles};
-use paceline_catalogue::{Container, ContainerRight, ImageSource, Manifest, Variables, hex};
+use paceline_catalogue::{Container, ContainerRight, ImageSource, Manifest, hex};
 use paceline_host::shepherd::ImageRoot;
 use paceline_host::{FileLock, Id, LockAttempt};
 use paceline_stats::bytes_text;
@@ -42,7 +42,7 @@ const FILES_DIR: &str = "image";
 pub struct ImageLaunch {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Its whole environment.
+    /// The environment that the image defines; the launch adds the variables of its form.
     pub env: BTreeMap<String, String>,
     /// The root folder.
     pub root: ImageRoot,
@@ -151,13 +151,8 @@ impl Provisioner {
     /// # Errors
     /// [`LabError::Container`] if its image is not built or its mounts do not exist; [`LabError::Command`] if the
     /// engine does not show its files.
-    pub fn image_launch(
-        &self,
-        server: &Manifest,
-        form: &str,
-        variables: &Variables,
-    ) -> Result<Option<ImageLaunch>, LabError> {
-        let (Some(container), Some(form)) = (&server.container, server.form(form)) else { return Ok(None) };
+    pub fn image_launch(&self, server: &Manifest, form: &str) -> Result<Option<ImageLaunch>, LabError> {
+        let (Some(container), Some(_)) = (&server.container, server.form(form)) else { return Ok(None) };
         // Two launches of a server may come here at once, and a build may replace the image.
         let _lock = self.lock(server)?;
         self.keep_files(server)?;
@@ -166,8 +161,6 @@ impl Provisioner {
         // The user of servers has no home in the image.
         let mut env = BTreeMap::from([("HOME".to_owned(), "/tmp".to_owned())]);
         env.extend(image.env.clone());
-        let own = form.env.iter().map(|(name, value)| (name.clone(), variables.expand(value)));
-        env.extend(own);
         let mounts =
             container.mounts.iter().map(|(inside, from)| Ok((inside.clone(), self.mounted(server, from)?)));
         let root = ImageRoot {

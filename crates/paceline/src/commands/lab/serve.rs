@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         None => None,
     };
     let access = database.as_ref().map(|(_, running)| running.access(POOL));
-    let image = provisioner.image_launch(&server, &arguments.form, &variables).map_err(complain)?;
+    let image = provisioner.image_launch(&server, &arguments.form).map_err(complain)?;
     let launched = starter.launch(&LaunchSpec {
         id: &wall_clock::new_id(),
         server: &server,

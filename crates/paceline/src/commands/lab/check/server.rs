@@ -225,7 +225,7 @@ impl Checker<'_> {
             Cores::allowed().map_err(|error| fault(format!("cannot read the list of cores: {error}")))?;
         let cores = cores.split(server.cores_of(self.form)).server;
         let variables = self.provisioner.variables(server, 0, cores.len() as u32);
-        let image = self.provisioner.image_launch(server, self.form, &variables)?;
+        let image = self.provisioner.image_launch(server, self.form)?;
         self.starter.launch(&LaunchSpec {
             id: &wall_clock::new_id(),
             server,
