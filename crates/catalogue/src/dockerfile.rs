@@ -131,20 +131,20 @@ impl BuildNeeds {
     }
 }
 
-/// The instructions, without comments, each on one line.
+/// The instructions, without comments, each on one line. A comment or an empty line does not end an instruction that
+/// goes on, and nothing is put between its lines.
 fn instructions(text: &str) -> Vec<String> {
-    let (mut all, mut current) = (Vec::new(), String::new());
-    for line in text.lines().map(str::trim) {
-        if line.starts_with('#') || (line.is_empty() && current.is_empty()) {
+    let (mut all, mut current, escape) = (Vec::new(), String::new(), escape(text));
+    for line in text.lines().map(str::trim_end) {
+        let content = line.trim_start();
+        if content.is_empty() || content.starts_with('#') {
             continue;
         }
-        match line.strip_suffix('\\').or_else(|| line.strip_suffix('`')) {
-            Some(begun) => {
-                current.push_str(begun);
-                current.push(' ');
-            }
+        let part = if current.is_empty() { content } else { line };
+        match part.strip_suffix(escape) {
+            Some(begun) => current.push_str(begun),
             None => {
-                current.push_str(line);
+                current.push_str(part);
                 all.push(std::mem::take(&mut current));
             }
         }
@@ -153,6 +153,21 @@ fn instructions(text: &str) -> Vec<String> {
         all.push(current);
     }
     all
+}
+
+/// The character before a line break that continues an instruction: a backslash, unless a directive (`# escape=`) sets
+/// the backtick. The first line that is no directive ends them: Dockerfile reference, parser directives.
+fn escape(text: &str) -> char {
+    let is_word = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
+    let directives = text.lines().map_while(|line| {
+        let (key, value) = line.trim().strip_prefix('#')?.split_once('=')?;
+        is_word(key.trim()).then_some((key.trim(), value.trim()))
+    });
+    let mut escapes = directives.filter(|(key, _)| key.eq_ignore_ascii_case("escape"));
+    match escapes.next() {
+        Some((_, "`")) => '`',
+        _ => '\\',
+    }
 }
 
 /// The image that reads the file, if its first comments name one: `# syntax=IMAGE`.
@@ -228,6 +243,15 @@ mod tests {
             ["docker.io/evil/frontend:1", "alpine:3", "mounted/image", "alpine", "$BASE_IMAGE"]
         );
         assert_eq!(images(&[("BASE", "other"), ("TAG", "4")])[1], "other:4");
+    }
+
+    #[test]
+    fn an_instruction_goes_on_where_a_build_continues_it() {
+        let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
+        assert_eq!(images("FROM \\\n\n  # none\n evil/image\n"), ["evil/image"]);
+        assert_eq!(images("FROM al\\\npine AS \\\n  build\nFROM build\n"), ["alpine"]);
+        assert_eq!(images("# a comment\n# escape=`\nFROM a\nRUN b `date`\nFROM c\n"), ["a", "c"]);
+        assert_eq!(images("# escape=`\nFROM `\n a\nRUN dir C:\\\nFROM c\n"), ["a", "c"]);
     }
 
     #[test]
