@@ -49,17 +49,35 @@ fn path_text(path: &Path) -> String {
     path.as_os_str().as_bytes().escape_ascii().to_string()
 }
 
-/// Where a node records received folders: a name for each, in the user's cache.
+/// Where a node records received folders: a name for each, in the user's cache. Machines with one home folder share the
+/// cache, but not what is at the folder's path.
 pub(crate) fn kept_folder(content: &FolderContent) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-    let name = hex(&Sha256::digest(content.folder.as_os_str().as_bytes())[..16]);
-    Some(cache.join("paceline/sent").join(name))
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Some(cache.join("paceline/sent").join(note_name(host.trim(), &content.folder)))
+}
+
+/// The name of the note of a folder on a machine.
+fn note_name(host: &str, folder: &Path) -> String {
+    let mut digest = Sha256::new();
+    digest.update(host.as_bytes());
+    digest.update(b"\0");
+    digest.update(folder.as_os_str().as_bytes());
+    hex(&digest.finalize()[..16])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn machines_that_share_a_home_folder_have_their_own_notes() {
+        let name = |host: &str, folder: &str| note_name(host, Path::new(folder));
+        assert_eq!(name("n1", "/lab/build"), name("n1", "/lab/build"));
+        assert_ne!(name("n1", "/lab/build"), name("n2", "/lab/build"));
+        assert_ne!(name("n1", "/lab/build"), name("n1", "/lab/servers"));
+    }
 
     #[test]
     fn a_copy_has_the_same_digest_and_a_change_another() {
