@@ -27,8 +27,9 @@ impl Plan {
         }
         let planned: BTreeSet<&str> = self.cells.iter().map(String::as_str).collect();
         let ids: BTreeSet<&str> = planned.iter().filter_map(|key| key.split(' ').next()).collect();
-        let there = catalogue.servers.iter().filter(|server| ids.contains(server.id.as_str()));
-        let servers: Vec<String> = there.map(|server| glob::Pattern::escape(&server.id)).collect();
+        let there: Vec<_> =
+            catalogue.servers.iter().filter(|server| ids.contains(server.id.as_str())).collect();
+        let servers: Vec<String> = there.iter().map(|server| glob::Pattern::escape(&server.id)).collect();
         let broken = catalogue.broken_servers.iter().filter(|broken| ids.contains(broken.id.as_str()));
         let broken: Vec<String> = broken
             .map(|broken| {
@@ -40,8 +41,16 @@ impl Plan {
             let none = format!("none of the plan's servers can be used any more: {}", ids.join(", "));
             return Err(self.wrong([vec![none], broken].concat().join("; ")));
         }
-        let select = Select { servers, ..Select::default() };
-        let mut resolution = Plan { select, ..self.clone() }.resolve(catalogue)?;
+        // A copy whose original is gone is gone too, and so is a form that no server has any more.
+        let is_copied = |id: &&String| catalogue.servers.iter().any(|server| server.id == **id);
+        let is_form = |form: &&String| there.iter().any(|server| server.form(form).is_some());
+        let rest = Plan {
+            select: Select { servers, ..Select::default() },
+            copies: self.copies.iter().filter(is_copied).cloned().collect(),
+            forms: self.forms.iter().filter(is_form).cloned().collect(),
+            ..self.clone()
+        };
+        let mut resolution = rest.resolve(catalogue)?;
         let mut came_since = BTreeSet::new();
         resolution.cells.retain(|cell| {
             let is_planned = planned.contains(cell.key().as_str());
@@ -106,6 +115,22 @@ mod tests {
             notes,
             ["not measured, because it was added after the round began: c-three single hello c"]
         );
+    }
+
+    #[test]
+    fn a_copy_without_its_original_and_a_form_that_no_server_has_are_gone() {
+        let tree = TestTree::with(&["a-one", "b-two"]);
+        let plan = Plan { copies: vec!["a-one".into()], ..Plan::parse("p.toml", PLAN).unwrap() };
+        let cells = plan.resolve(&tree.catalogue()).unwrap().cells.iter().map(Cell::key).collect();
+        let plan = Plan { cells, ..plan };
+        assert_eq!(plan.cells.len(), 6);
+        std::fs::remove_dir_all(tree.path("servers/a-one")).unwrap();
+        let without = MANIFEST.replace("[forms.cores]\nenv = { WORKERS = \"$PACELINE_CORES\" }\n", "");
+        tree.write("servers/b-two/server.toml", &without);
+        let (cells, gone, _) = left(&plan, &tree);
+        assert_eq!(cells, ["b-two single hello c"]);
+        assert_eq!(gone.len(), 5);
+        assert!(gone.contains(&"a-one-copy cores hello c".to_owned()), "{gone:?}");
     }
 
     #[test]
