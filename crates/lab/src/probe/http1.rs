@@ -148,21 +148,8 @@ impl ProbeConnection {
     /// # Errors
     /// [`ProbeError::Interrupted`]; a connection that breaks counts as closed.
     pub fn wait_closed(&mut self, until: Instant) -> Result<CloseResult, ProbeError> {
-        let (begun, mut bytes) = (Instant::now(), self.reader.take());
-        let mut chunk = [0; 4096];
-        loop {
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return Ok(CloseResult { bytes, closed_after: Some(begun.elapsed()) }),
-                Ok(length) => bytes.extend_from_slice(&chunk[..length]),
-                Err(error) if is_slice_over(&error) => {}
-                Err(_) => return Ok(CloseResult { bytes, closed_after: Some(begun.elapsed()) }),
-            }
-            match (ProbeDeadline { deadline: until, ..self.deadline }).check() {
-                Err(ProbeError::Interrupted) => return Err(ProbeError::Interrupted),
-                Err(_) => return Ok(CloseResult { bytes, closed_after: None }),
-                Ok(()) => {}
-            }
-        }
+        let deadline = ProbeDeadline { deadline: until, ..self.deadline };
+        self.reader.until_closed(&mut self.stream, &deadline)
     }
 
     /// Replaces the deadline.
@@ -234,9 +221,29 @@ impl Reader {
         }
     }
 
-    /// The bytes read that belong to no answer.
-    pub fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.buffer)
+    /// Reads bytes that belong to no answer until the end of the stream or the deadline, and not many more than the
+    /// longest body: a server may send without end.
+    fn until_closed(
+        &mut self,
+        stream: &mut impl Read,
+        deadline: &ProbeDeadline,
+    ) -> Result<CloseResult, ProbeError> {
+        let (begun, mut bytes) = (Instant::now(), std::mem::take(&mut self.buffer));
+        let mut chunk = [0; 4096];
+        while bytes.len() <= MAX_BODY_BYTES {
+            match stream.read(&mut chunk) {
+                Ok(0) => return Ok(CloseResult { bytes, closed_after: Some(begun.elapsed()) }),
+                Ok(length) => bytes.extend_from_slice(&chunk[..length]),
+                Err(error) if is_slice_over(&error) => {}
+                Err(_) => return Ok(CloseResult { bytes, closed_after: Some(begun.elapsed()) }),
+            }
+            match deadline.check() {
+                Err(ProbeError::Interrupted) => return Err(ProbeError::Interrupted),
+                Err(_) => break,
+                Ok(()) => {}
+            }
+        }
+        Ok(CloseResult { bytes, closed_after: None })
     }
 
     fn head(&mut self, source: &mut DeadlineStream<'_, impl Read>) -> Result<String, ProbeError> {

@@ -157,3 +157,11 @@ fn a_dripping_server_is_given_up_and_stopped() {
         assert!(matches!(given_up, ProbeError::TimedOut), "{beginning:?} then {piece:?}: {given_up}");
     }
 }
+
+#[test]
+fn unsolicited_bytes_without_end_do_not_fill_the_memory() {
+    let deadline = ProbeDeadline::after(Duration::from_secs(600), Interrupt::never());
+    let rest = Reader::default().until_closed(&mut std::io::repeat(b'x'), &deadline).unwrap();
+    assert_eq!(rest.closed_after, None);
+    assert!(rest.bytes.len() <= MAX_BODY_BYTES + 4096, "{}", rest.bytes.len());
+}
