@@ -5,12 +5,12 @@
 
 use super::protocol::{FileView, ImageRoot};
 use crate::system;
-use rustix::fs::{CWD, FileType, fstat};
+use rustix::fs::{CWD, FileType, Mode, fstat};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind,
     mount_change, mount_remount, move_mount, open_tree, unmount,
 };
-use rustix::process::{chdir, pivot_root};
+use rustix::process::{chdir, pivot_root, umask};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -36,6 +36,14 @@ const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 /// # Errors
 /// The system's error, after the step that failed.
 pub fn enter(view: &FileView) -> io::Result<()> {
+    // The command's user must be able to read what is made here, also where root's files are private by default.
+    let mask = umask(Mode::WGRP | Mode::WOTH);
+    let entered = enter_unmasked(view);
+    umask(mask);
+    entered
+}
+
+fn enter_unmasked(view: &FileView) -> io::Result<()> {
     // With an image, System V's shared memory ends with the launch too.
     let kinds = libc::CLONE_NEWNS | if view.root.is_some() { libc::CLONE_NEWIPC } else { 0 };
     step("make a mount namespace", system::unshare(kinds))?;

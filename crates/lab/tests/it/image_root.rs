@@ -18,6 +18,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// An image with this machine's programs, and a folder beside it that belongs to the machine.
 struct Image {
     folder: TempDir,
+    /// The command that starts a shepherd.
+    shepherd: Vec<String>,
 }
 
 impl Image {
@@ -28,7 +30,7 @@ impl Image {
         let file = folder.path().join("file");
         fs::write(&file, "mounted").unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
-        Self { folder }
+        Self { folder, shepherd: shepherd_door::command() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -53,11 +55,13 @@ impl Image {
             programs.into_iter().filter(|path| path.exists()).map(|path| (path.clone(), path)).collect();
         mounts.insert(mounted.into(), self.path("file"));
         let (folder, workdir) = (self.path("image"), workdir.into());
-        let order = ShepherdOrder {
-            view: view(ImageRoot { folder, workdir, mounts, io_uring: false }),
-            ..self.order(script)
-        };
-        let mut shepherd = match Shepherd::start(&shepherd_door::command(), &order) {
+        self.run_in(view(ImageRoot { folder, workdir, mounts, io_uring: false }), script)
+    }
+
+    /// The same in any view.
+    fn run_in(&self, view: Option<FileView>, script: &str) -> Option<Result<String, String>> {
+        let order = ShepherdOrder { view, ..self.order(script) };
+        let mut shepherd = match Shepherd::start(&self.shepherd, &order) {
             Err(error) if error.to_string().contains("Operation not permitted") => {
                 eprintln!("skipped: no image can run here: {error}");
                 return None;
@@ -154,6 +158,21 @@ fn links_within_an_image_are_followed() {
         0,
         "the files of the image are not changed"
     );
+}
+
+#[test]
+fn what_a_view_makes_can_be_read_where_files_are_private_by_default() {
+    let mut image = Image::new();
+    let under_mask = ["sh", "-c", "umask 077; exec \"$0\""].map(str::to_owned);
+    image.shepherd = [under_mask.to_vec(), image.shepherd].concat();
+    let in_image = image.run("cat /etc/hosts /data/sub/mounted; umask", "/data/sub/mounted", "/data/work");
+    let hosts = FileView { root: None, ..view(ImageRoot::default()).unwrap() };
+    for printed in [in_image, image.run_in(Some(hosts), "cat /etc/hosts; echo mounted; umask")] {
+        let Some(printed) = printed else { return };
+        let printed = printed.unwrap();
+        assert!(printed.contains("127.0.0.1\tof-test\n") && printed.contains("mounted"), "{printed}");
+        assert!(printed.ends_with("0077\n"), "the command keeps its own mask: {printed}");
+    }
 }
 
 #[test]
