@@ -154,9 +154,7 @@ impl Databases<'_> {
         let receipt = self.receipt(database)?;
         let template = self.template(database, &receipt, id)?;
         let (scratch, commands) = self.place(database, id)?;
-        commands
-            .copy(&template, &commands.home)
-            .map_err(|error| of_file("copy the prepared database files to", &commands.home, error))?;
+        commands.copy(&template, &commands.home)?;
         let (launch, commands, variables) = self.launch(commands, id, cores, listen)?;
         let address = SocketAddr::new(listen.address, launch.address.port());
         let local = LocalDatabase { commands, seed, id: id.to_owned(), variables, scratch };
@@ -216,13 +214,16 @@ impl Databases<'_> {
         let unfinished = folder.with_extension(id);
         let kept = commands.copy(&commands.home, &unfinished).and_then(|()| {
             match fs::rename(&unfinished, &folder) {
-                Err(_) if folder.is_dir() => fs::remove_dir_all(&unfinished),
-                renamed => renamed,
+                Err(error) if !folder.is_dir() => {
+                    Err(of_file("store the prepared database files in", &folder, error))
+                }
+                _ => Ok(()),
             }
         });
+        // What was not renamed would never be used.
+        let _ = fs::remove_dir_all(&unfinished);
         drop(scratch);
-        kept.map_err(|error| of_file("store the prepared database files in", &folder, error))?;
-        Ok(folder)
+        kept.map(|()| folder)
     }
 
     /// A new folder for a database, which no other user can write or read.
@@ -487,7 +488,7 @@ impl Commands {
 
     /// Copies the contents of one folder to another, with owners and modes; blocks are shared if the file system
     /// supports it.
-    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn copy(&self, from: &Path, to: &Path) -> Result<(), LaunchError> {
         let words = ["cp", "-a", "--reflink=auto", "-T"].map(str::to_owned);
         let paths = [from, to].map(|path| path.to_string_lossy().into_owned());
         let words: Vec<&str> = words.iter().chain(&paths).map(String::as_str).collect();
@@ -504,12 +505,19 @@ impl Commands {
             limit: COMMAND_LIMIT,
             removed_at_end: None,
         };
-        match run_command(&step, &self.starter.shepherd, self.starter.interrupt) {
-            Ok(_) => Ok(()),
-            Err(LabError::Command(failure)) => Err(io::Error::other(failure.tail.trim().to_owned())),
-            Err(error) => Err(io::Error::other(error.to_string())),
-        }
+        let copied = run_command(&step, &self.starter.shepherd, self.starter.interrupt);
+        copied.map(drop).map_err(|error| not_copied(to, error))
     }
+}
+
+/// Why files were not copied to a folder. An interrupt is no fault of the database.
+fn not_copied(to: &Path, error: LabError) -> LaunchError {
+    let why = match error {
+        LabError::Interrupted => return LaunchError::Interrupted,
+        LabError::Command(failure) => failure.tail.trim().to_owned(),
+        error => error.to_string(),
+    };
+    of_file("copy the prepared database files to", to, io::Error::other(why))
 }
 
 /// The user id that a database runs as, if that is not the lab's own user.
@@ -570,4 +578,17 @@ fn about(database: &Database, error: LaunchError) -> LaunchError {
 
 fn of_file(action: &str, path: &Path, error: io::Error) -> LaunchError {
     LaunchError::fault(Stage::Start, format!("cannot {action} {}: {error}", path.display()), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_copy_is_no_fault() {
+        let not_copied = |error| not_copied(Path::new("/data"), error);
+        assert_eq!(not_copied(LabError::Interrupted), LaunchError::Interrupted);
+        let denied = LabError::Spawn { command: "cp".to_owned(), source: io::ErrorKind::NotFound.into() };
+        assert!(matches!(not_copied(denied), LaunchError::Fault { .. }));
+    }
 }
