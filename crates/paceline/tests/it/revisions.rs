@@ -283,3 +283,31 @@ fn init_writes_what_it_can_find_out_and_overwrites_nothing() {
     assert_eq!(again.status.code(), Some(0), "{again:?}");
     assert!(read("paceline.toml") == "mine" && text(&again.stdout).contains("kept"), "{again:?}");
 }
+
+/// Runs the script of CI jobs with a gate that stores its arguments in the file `seen` and ends with an error.
+fn job(folder: &Path, arguments: &str) -> Output {
+    Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci-gate"))
+        .env("BASH_FUNC_paceline%%", "() { printf '%s ' \"$@\" >\"$SEEN\"; return 3; }")
+        .env("SEEN", folder.join("seen"))
+        .env("BASE", "main")
+        .env("ARGUMENTS", arguments)
+        .env("RESULTS", folder.join("results"))
+        .env("GITHUB_STEP_SUMMARY", folder.join("summary"))
+        .env_remove("GITHUB_ACTIONS")
+        .env_remove("GITHUB_OUTPUT")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_job_may_have_arguments_on_several_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, words) in
+        [("--budget 5m\n--window 1s\n", "--budget 5m --window 1s "), ("", "gate.json ")]
+    {
+        let output = job(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        let seen = std::fs::read_to_string(folder.path().join("seen")).unwrap();
+        assert!(seen.starts_with("gate --base main ") && seen.ends_with(words), "{seen}");
+    }
+}
