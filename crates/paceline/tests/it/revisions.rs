@@ -311,3 +311,13 @@ fn a_job_may_have_arguments_on_several_lines() {
         assert!(seen.starts_with("gate --base main ") && seen.ends_with(words), "{seen}");
     }
 }
+
+#[test]
+fn a_job_without_a_result_does_not_show_an_earlier_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("results")).unwrap();
+    std::fs::write(folder.path().join("results/gate.md"), "### Performance gate passed\n").unwrap();
+    let output = job(folder.path(), "");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(!folder.path().join("summary").exists() && !folder.path().join("results/gate.md").exists());
+}
