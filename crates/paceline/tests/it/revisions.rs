@@ -302,8 +302,7 @@ fn job(folder: &Path, arguments: &str) -> Output {
 #[test]
 fn a_job_may_have_arguments_on_several_lines() {
     let folder = tempfile::tempdir().unwrap();
-    for (arguments, words) in
-        [("--budget 5m\n--window 1s\n", "--budget 5m --window 1s "), ("", "gate.json ")]
+    for (arguments, words) in [("--budget 5m\n--window 1s\n", "--budget 5m --window 1s "), ("", "gate.json ")]
     {
         let output = job(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(3), "{output:?}");
