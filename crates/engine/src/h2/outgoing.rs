@@ -87,11 +87,6 @@ impl Http2Outgoing {
         }
     }
 
-    /// Applies a change of the peer's settings to the request table.
-    pub(super) fn settings_applied(&self, connection: &mut Http2Connection) {
-        connection.table.settings_applied(&self.blocks, &connection.peer);
-    }
-
     /// Writes the frames of up to `wanted` requests; [`Http2Outgoing::written`] returns them.
     #[inline(always)]
     pub(super) fn write<S: Scenario>(

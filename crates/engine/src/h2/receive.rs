@@ -338,7 +338,7 @@ impl<S: Scenario> Http2State<S> {
             FrameEvent::Settings(payload) => {
                 let connection = &mut self.connections[received.slot as usize];
                 let change = connection.peer.apply(payload)?;
-                self.outgoing.settings_applied(connection);
+                connection.table.settings_applied(&connection.peer);
                 connection.greeted = true;
                 write_settings_ack(&mut connection.out);
                 let limit = connection.peer.max_concurrent_streams;

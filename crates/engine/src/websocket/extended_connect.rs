@@ -12,8 +12,8 @@ use crate::{IoProgress, Readiness, Slot, Transport, WaitLimit};
 use paceline_http::Scheme;
 use paceline_http::h2::{
     ErrorCode, ExtendedConnectAnswer, FrameEvent, FrameReader, HpackDecoder, HpackScratch, Http2Error,
-    OUR_WINDOW, PeerSettings, ReceiveWindow, SendWindow, WINDOW_DEFAULT, write_client_preface, write_data,
-    write_extended_connect, write_ping_ack, write_settings_ack, write_window_update,
+    OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, WINDOW_DEFAULT, write_client_preface,
+    write_data, write_extended_connect, write_ping_ack, write_settings_ack, write_window_update,
 };
 use std::io;
 
@@ -49,6 +49,7 @@ struct Tunnel {
     decoder: HpackDecoder,
     answer: ExtendedConnectAnswer,
     peer: PeerSettings,
+    table: RequestTable,
     stream_window: SendWindow,
     connection_window: SendWindow,
     receive_windows: [ReceiveWindow; 2],
@@ -74,6 +75,7 @@ impl Tunnel {
             decoder: HpackDecoder::default(),
             answer: ExtendedConnectAnswer::default(),
             peer: PeerSettings::default(),
+            table: RequestTable::default(),
             stream_window: SendWindow::new(WINDOW_DEFAULT),
             connection_window: SendWindow::new(WINDOW_DEFAULT),
             receive_windows: [ReceiveWindow::new(OUR_WINDOW); 2],
@@ -100,6 +102,7 @@ impl Tunnel {
                 let allows = |(id, value)| id == ENABLE_CONNECT_PROTOCOL && value == 1;
                 self.allows_connect |= settings.iter().any(allows);
                 let change = self.peer.apply(settings)?;
+                self.table.settings_applied(&self.peer);
                 self.stream_window.shift(change)?;
                 write_settings_ack(&mut self.out);
                 if self.stage == Stage::Greeting {
@@ -290,7 +293,7 @@ impl<T: Transport> Transport for ExtendedConnect<T> {
         }
         if tunnel.stage == Stage::Idle {
             tunnel.answer.key_of(bytes);
-            write_extended_connect(bytes, self.scheme, STREAM, &mut tunnel.out);
+            write_extended_connect(bytes, self.scheme, STREAM, &mut tunnel.table, &mut tunnel.out);
             tunnel.stage = Stage::Asked;
             tunnel.flush(slot, &mut self.inner)?;
             return Ok(bytes.len());

@@ -4,6 +4,7 @@
 use super::frame::{close_field_block, write_field_block};
 use super::hpack::{HpackEncoder, Indexing};
 use super::message::RequestText;
+use super::request::RequestTable;
 use crate::Scheme;
 use crate::websocket::accept_of;
 
@@ -12,10 +13,17 @@ const KEY_FIELD: &[u8] = b"sec-websocket-key";
 
 /// Appends extended CONNECT for an upgrade request, given as text in the form of HTTP/1.1. No field is inserted into the
 /// peer's table.
-pub fn write_extended_connect(text: &[u8], scheme: Scheme, stream: u32, out: &mut Vec<u8>) {
+pub fn write_extended_connect(
+    text: &[u8],
+    scheme: Scheme,
+    stream: u32,
+    table: &mut RequestTable,
+    out: &mut Vec<u8>,
+) {
     let start = out.len();
     write_field_block(out, stream, &[], false);
     let block_at = out.len();
+    table.write_size_update(out);
     let mut encoder = HpackEncoder::default();
     let mut field = |name: &[u8], value: &[u8]| encoder.field(name, value, Indexing::Omit, out);
     RequestText::new(text).fields(scheme, |name, value| match name {
@@ -96,7 +104,7 @@ impl ExtendedConnectAnswer {
 mod tests {
     use super::*;
     use crate::LineEnds;
-    use crate::h2::{FrameEvent, FrameReader, HpackDecoder, HpackScratch, write_settings};
+    use crate::h2::{FrameEvent, FrameReader, HpackDecoder, HpackScratch, PeerSettings, write_settings};
     use crate::websocket::{Handshake, HandshakeKey, HandshakeStep};
 
     /// The upgrade request of RFC 6455 §1.3.
@@ -107,7 +115,10 @@ mod tests {
         let mut bytes = Vec::new();
         write_settings(&mut bytes, &[]);
         let settings = bytes.len();
-        write_extended_connect(UPGRADE, Scheme::Wss, 1, &mut bytes);
+        let mut table = RequestTable::default();
+        table.settings_applied(&PeerSettings { header_table_size: 2048, ..PeerSettings::default() });
+        write_extended_connect(UPGRADE, Scheme::Wss, 1, &mut table, &mut bytes);
+        assert_eq!(table, RequestTable::Unused);
         let mut reader = FrameReader::default();
         reader.next(&bytes[..settings]).unwrap();
         let Ok((FrameEvent::FieldBlock { block, end_stream: false, .. }, _)) =
@@ -115,6 +126,7 @@ mod tests {
         else {
             panic!("no field block")
         };
+        assert_eq!(block.first(), Some(&0x20), "a size update to 0, as the table was made smaller");
         let mut text = String::new();
         HpackDecoder::default()
             .decode(block, &mut HpackScratch::default(), |field| {

@@ -5,7 +5,7 @@
 //! (`request`). The text was checked when its template was compiled for HTTP/2 ([`crate::Request::compile_http2`]).
 
 use super::frame::{close_field_block, write_field_block};
-use super::hpack::{HpackEncoder, Indexing, push_size_update};
+use super::hpack::{HpackEncoder, Indexing};
 use super::request::RequestTable;
 use crate::Scheme;
 
@@ -71,10 +71,7 @@ pub fn write_text_request(
     let start = out.len();
     write_field_block(out, stream, &[], false);
     let block_at = out.len();
-    if *table == RequestTable::Shrinking {
-        push_size_update(out, 0);
-        *table = RequestTable::Unused;
-    }
+    table.write_size_update(out);
     let mut encoder = HpackEncoder::default();
     text.fields(scheme, |name, value| encoder.field(name, value, Indexing::Omit, out));
     close_field_block(out, start, block_at, stream, text.body_bytes() == 0);

@@ -4,7 +4,7 @@
 //! into the dynamic table by the first request of a connection, in the same order for every kind, and each is one index
 //! in every later request. Fields that only some kinds have, and fields with placeholders, are sent without indexing.
 //! So the indices are the same on every connection, and the state of its encoder is one value ([`RequestTable`]). A
-//! peer whose table is too small for the shared fields is sent a third form, which uses no table.
+//! peer whose table is smaller than the default is sent a third form, which uses no table.
 
 use super::frame::{FRAME_SIZE_DEFAULT, write_field_block};
 use super::hpack::{
@@ -113,17 +113,26 @@ pub enum RequestTable {
     Empty,
     /// The shared fields are in the peer's table.
     Filled,
-    /// The peer's table is too small. The next request announces that it is not used (RFC 7541 §4.2).
+    /// The peer has made its table smaller. The next request announces that it is not used (RFC 7541 §4.2).
     Shrinking,
     /// No table is used.
     Unused,
 }
 
 impl RequestTable {
-    /// Call this when the peer's SETTINGS have been applied: decides whether the shared fields fit the peer's table.
-    pub fn settings_applied(&mut self, requests: &RequestBlocks, peer: &PeerSettings) {
-        if peer.header_table_size < requests.table_bytes && *self != RequestTable::Unused {
+    /// Call this when the peer's SETTINGS have been applied: decides whether its table is used. After a reduction, even
+    /// to a size with room for all shared fields, the next block has to begin with a size update (RFC 9113 §4.3.1).
+    pub fn settings_applied(&mut self, peer: &PeerSettings) {
+        if peer.header_table_size < TABLE_SIZE_DEFAULT && *self != RequestTable::Unused {
             *self = RequestTable::Shrinking;
+        }
+    }
+
+    /// Appends the size update with which the next block has to begin, if it has to.
+    pub(super) fn write_size_update(&mut self, block: &mut Vec<u8>) {
+        if *self == RequestTable::Shrinking {
+            push_size_update(block, 0);
+            *self = RequestTable::Unused;
         }
     }
 }
@@ -132,8 +141,6 @@ impl RequestTable {
 #[derive(Clone, Debug)]
 pub struct RequestBlocks {
     kinds: Vec<KindBlocks>,
-    /// Bytes of the dynamic table that the shared fields need.
-    table_bytes: u32,
 }
 
 /// One kind of request.
@@ -176,9 +183,8 @@ enum BlockForm {
 impl RequestBlocks {
     /// Encodes all kinds of request of a run.
     pub fn new(requests: &[Http2Request]) -> Self {
-        let (shared, table_bytes) = shared_fields(requests);
-        let kinds = requests.iter().map(|request| KindBlocks::new(request, &shared)).collect();
-        Self { kinds, table_bytes }
+        let shared = shared_fields(requests);
+        Self { kinds: requests.iter().map(|request| KindBlocks::new(request, &shared)).collect() }
     }
 
     /// The number of kinds.
@@ -364,10 +370,10 @@ impl FieldBlock {
 /// Name and value of a field that all kinds share.
 type SharedField = (Vec<u8>, Vec<u8>);
 
-/// The fields that every kind has once, with the same value, as far as they fit the default table; and the bytes of the
-/// table that they need. Fields in the static table need none.
-fn shared_fields(requests: &[Http2Request]) -> (Vec<SharedField>, u32) {
-    let Some((first, others)) = requests.split_first() else { return (Vec::new(), 0) };
+/// The fields that every kind has once, with the same value, as far as they fit the default table. Fields in the static
+/// table need no room.
+fn shared_fields(requests: &[Http2Request]) -> Vec<SharedField> {
+    let Some((first, others)) = requests.split_first() else { return Vec::new() };
     let mut shared = Vec::new();
     let mut table_bytes = 0;
     for field in &first.fields {
@@ -380,5 +386,5 @@ fn shared_fields(requests: &[Http2Request]) -> (Vec<SharedField>, u32) {
             shared.push((field.name.clone(), value.to_vec()));
         }
     }
-    (shared, table_bytes)
+    shared
 }

@@ -79,7 +79,7 @@ impl<'r> Connection<'r> {
 
     fn settings(&mut self, header_table_size: u32) {
         let peer = PeerSettings { header_table_size, ..PeerSettings::default() };
-        self.table.settings_applied(self.blocks, &peer);
+        self.table.settings_applied(&peer);
     }
 
     fn send(&mut self, kind: usize) -> Received {
@@ -171,13 +171,14 @@ fn a_fixed_body_is_shared() {
 #[test]
 fn a_small_table_is_not_used() {
     let blocks = RequestBlocks::new(&[compile(&get("http://a/{seq}", &[])), compile(&get("http://a/", &[]))]);
-    for before in [0, 1, 3] {
+    // The second size has room for all shared fields: the peer expects a size update nevertheless.
+    for (before, size) in [(0, 10), (0, 2048), (1, 10), (1, 2048), (3, 10)] {
         let mut connection = Connection::new(&blocks);
         let expected = Connection::new(&blocks).send(1).0;
         (0..before).for_each(|_| _ = connection.send(1));
         connection.settings(4096);
         assert_ne!(connection.table, RequestTable::Shrinking);
-        connection.settings(10);
+        connection.settings(size);
         assert_eq!(connection.table, RequestTable::Shrinking);
         let mut out = Vec::new();
         let Connection { table, expander, body, .. } = &mut connection;
