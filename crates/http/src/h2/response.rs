@@ -196,8 +196,8 @@ impl FieldDecoder {
     }
 
     /// Decodes a block and appends its fields as text: a line for each as HTTP/1.1 has it, after one for the status. The
-    /// text is only valid if this returns no error. Every block is decoded: use no other method that decodes on the same
-    /// connection.
+    /// text is only valid, and complete, if this returns no error. Every block is decoded: use no other method that
+    /// decodes on the same connection.
     ///
     /// # Errors
     /// As [`FieldDecoder::decode`].
@@ -208,8 +208,13 @@ impl FieldDecoder {
         text: &mut Vec<u8>,
     ) -> Result<DecodedFields, Http2Error> {
         let mut reading = FieldReading::default();
+        let start = text.len();
         let summary = self.hpack.decode(block, &mut cache.scratch, |field| {
             reading.field(field);
+            // Each byte of a block may stand for an entry of the table. A list longer than its limit is an error.
+            if text.len() - start > MAX_HEADER_LIST_BYTES {
+                return;
+            }
             let (name, separator): (&[u8], &[u8]) = match field.name {
                 // It comes first, or is an error.
                 b":status" => (b"HTTP/2", b" "),

@@ -47,6 +47,21 @@ fn fields_are_read() {
 }
 
 #[test]
+fn the_text_of_a_block_is_bounded() {
+    let (mut encoder, mut block) = (HpackEncoder::default(), Vec::new());
+    let long = "x".repeat(4_000);
+    encoder.field(b":status", b"200", Indexing::Omit, &mut block);
+    (0..10_000).for_each(|_| encoder.field(b"a", long.as_bytes(), Indexing::Insert, &mut block));
+    assert!(block.len() < MAX_FIELD_BLOCK_BYTES, "one byte for each repetition");
+    let mut text = Vec::new();
+    let decoded = FieldDecoder::default().decode_as_text(&mut BlockCache::default(), &block, &mut text);
+    let Err(Http2Error::Response(MalformedResponse::HeaderListTooLong { size, .. })) = decoded else {
+        panic!("{decoded:?}")
+    };
+    assert!(size > 40_000_000 && text.len() < 2 * MAX_HEADER_LIST_BYTES, "{} bytes", text.len());
+}
+
+#[test]
 fn malformed_fields_end_the_stream() {
     let ok = (":status", "200");
     for (lines, expected) in [
