@@ -73,6 +73,12 @@ impl WebSocketConnection {
         }
     }
 
+    /// The place of the exchange that comes this many after the oldest, in a ring of `depth` places.
+    pub(super) fn place_after(&self, after: u16, depth: u16) -> ExchangeIndex {
+        // The sum may be larger than any place.
+        ((u32::from(self.oldest) + u32::from(after)) % u32::from(depth)) as ExchangeIndex
+    }
+
     /// The upgrade request is sent with this key.
     pub(super) fn upgrade(&mut self, key: &HandshakeKey) {
         self.phase = Phase::Upgrading;
@@ -98,5 +104,25 @@ impl WebSocketConnection {
             first_message: std::mem::take(&mut self.first_message),
             ..Self::new(self.line_ends)
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_go_around_a_ring_of_any_depth() {
+        let mut connection = WebSocketConnection::new(LineEnds::CrLf);
+        for (oldest, after, depth, place) in [
+            (0, 0, 1, 0),
+            (2, 1, 4, 3),
+            (2, 2, 4, 0),
+            (39_999, 30_000, 40_000, 29_999),
+            (65_534, 65_534, 65_535, 65_533),
+        ] {
+            connection.oldest = oldest;
+            assert_eq!(connection.place_after(after, depth), place, "{after} after {oldest} of {depth}");
+        }
     }
 }

@@ -132,7 +132,7 @@ impl Messages {
         let taken = transport.send(slot, frames)?;
         let (mut started, mut start) = (0, 0);
         while let Some(end) = self.ends.get(usize::from(started)).copied().filter(|_| start < taken) {
-            let place = (connection.oldest + tracker.exchanges().live(slot)) % self.depth;
+            let place = connection.place_after(tracker.exchanges().live(slot), self.depth);
             let index = self.index(slot, place);
             let Some((made, message)) = self.source.take() else { break };
             self.numbers[index] = made.number;

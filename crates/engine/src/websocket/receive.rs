@@ -217,9 +217,8 @@ impl WebSocketState {
             self.end_listening(true, received);
             return Ok(Flow::Close);
         }
-        let oldest = self.connections[slot as usize].oldest;
         for after in 0..received.live() {
-            let place = (oldest + after) % self.depth;
+            let place = self.connections[slot as usize].place_after(after, self.depth);
             if let Some(kind) = received.tracker.give_back(slot, place, received.now) {
                 self.messages.give_back(slot, place, kind);
             }
