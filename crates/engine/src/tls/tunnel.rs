@@ -32,9 +32,13 @@ impl Tunnel {
             let moved = if self.taken < self.request.len() {
                 transport.send(slot, &self.request[self.taken..]).map(|count| self.taken += count)
             } else {
-                transport
-                    .receive(slot, &mut buffer)
-                    .map(|count| self.head.extend_from_slice(&buffer[..count]))
+                transport.receive(slot, &mut buffer).and_then(|count| {
+                    if count == 0 {
+                        return Err(closed());
+                    }
+                    self.head.extend_from_slice(&buffer[..count]);
+                    Ok(())
+                })
             };
             match moved {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(IoProgress::Pending),
@@ -45,6 +49,12 @@ impl Tunnel {
             }
         }
     }
+}
+
+/// The error for a proxy that closes the connection before its response is whole.
+fn closed() -> io::Error {
+    let detail = "the connection was closed before a whole response".to_owned();
+    TlsError { fault: TlsFault::NoProxy, detail }.into()
 }
 
 /// Whether the proxy's response, as received so far, says that the tunnel is open; false while its head is incomplete.
@@ -66,6 +76,49 @@ fn is_open(head: &[u8]) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Readiness, WaitLimit};
+
+    /// A proxy that takes all bytes, answers with these and closes the connection.
+    struct ClosingProxy(&'static [u8]);
+
+    impl Transport for ClosingProxy {
+        type Inner = Self;
+
+        fn connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+            Ok(IoProgress::Done)
+        }
+
+        fn finish_connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+            Ok(IoProgress::Done)
+        }
+
+        fn send(&mut self, _: Slot, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn receive(&mut self, _: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+            io::Read::read(&mut self.0, buffer)
+        }
+
+        fn close(&mut self, _: Slot) {}
+
+        fn wait(&mut self, _: WaitLimit, _: &mut Vec<Readiness>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_closes_ends_the_attempt() {
+        let advance = |answer: &'static [u8]| {
+            let request = Arc::from(&b"CONNECT a:443 HTTP/1.1\r\n\r\n"[..]);
+            Tunnel::new(request).advance(0, &mut ClosingProxy(answer))
+        };
+        for answer in [&b""[..], b"HTTP/1.1 200 OK\r\n"] {
+            let error = advance(answer).unwrap_err();
+            assert_eq!(TlsError::within(&error).map(|error| error.fault), Some(TlsFault::NoProxy));
+        }
+        assert_eq!(advance(b"HTTP/1.1 200 OK\r\n\r\n").unwrap(), IoProgress::Done);
+    }
 
     #[test]
     fn partial_and_invalid_proxy_responses_are_handled() {
