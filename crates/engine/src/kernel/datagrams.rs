@@ -104,21 +104,25 @@ impl Transport for Datagrams {
     }
 
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<usize> {
-        let (socket, stamps) = self.inner.socket_and_stamps(slot)?;
-        let mut segment = None;
-        let mut stamps = stamps;
-        if let Some(stamps) = &mut stamps {
-            stamps.forget();
-        }
-        let count = receive_message(socket, buffer, |message| {
-            segment = segment.or(message.value::<libc::c_int>(libc::SOL_UDP, libc::UDP_GRO));
+        loop {
+            let (socket, mut stamps) = self.inner.socket_and_stamps(slot)?;
+            let mut segment = None;
             if let Some(stamps) = &mut stamps {
-                stamps.note(message);
+                stamps.forget();
             }
-        })?;
-        self.segment = segment.and_then(|segment| usize::try_from(segment).ok()).unwrap_or(count).max(1);
-        // An empty datagram is not the end of a stream, and means nothing to QUIC.
-        if count == 0 { self.receive(slot, buffer) } else { Ok(count) }
+            let count = receive_message(socket, buffer, |message| {
+                segment = segment.or(message.value::<libc::c_int>(libc::SOL_UDP, libc::UDP_GRO));
+                if let Some(stamps) = &mut stamps {
+                    stamps.note(message);
+                }
+            })?;
+            // An empty datagram is not the end of a stream, and means nothing to QUIC.
+            if count > 0 {
+                self.segment =
+                    segment.and_then(|segment| usize::try_from(segment).ok()).unwrap_or(count).max(1);
+                return Ok(count);
+            }
+        }
     }
 
     fn segment(&self) -> usize {
@@ -137,4 +141,36 @@ impl Transport for Datagrams {
 /// Whether a datagram is longer than the network allows: QUIC takes it for lost, and sends shorter ones.
 fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Job, Requests, ResponseCheck};
+    use paceline_http::Method;
+    use std::net::UdpSocket;
+    use std::sync::Arc;
+
+    #[test]
+    fn empty_datagrams_are_skipped_without_room_for_each() {
+        let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let requests = Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, ResponseCheck::default());
+        let settings = Settings::new(Job::default(), server.local_addr().unwrap(), Arc::new(requests));
+        let mut client = Datagrams::new(&settings, 0).unwrap();
+        client.connect(0).unwrap();
+        client.send(0, b"hello").unwrap();
+        let (_, address) = server.recv_from(&mut [0; 16]).unwrap();
+        for _ in 0..300 {
+            server.send_to(b"", address).unwrap();
+        }
+        // The stack has no room for a frame for each of them.
+        let reader = std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
+            let emptied = client.receive(0, &mut [0; 16]).map_err(|error| error.kind());
+            (client, emptied)
+        });
+        let (mut client, emptied) = reader.unwrap().join().unwrap();
+        assert_eq!(emptied, Err(io::ErrorKind::WouldBlock));
+        server.send_to(b"x", address).unwrap();
+        assert_eq!(client.receive(0, &mut [0; 16]).unwrap(), 1);
+    }
 }
