@@ -206,10 +206,12 @@ impl ProtocolHandler for WebSocket {
             return None;
         }
         let live = tracker.exchanges().live(slot);
+        // An exchange may begin with the upgrade request, of whose answer no byte may have come.
+        let is_unanswered = !self.state.listens || connection.incoming.first_byte == Nanos::ZERO;
         match self.readers[slot as usize].is_between_messages() {
             _ if connection.phase != Phase::Open && live == 0 => Some(ConnectionFailure::ClosedUnused),
             true if live == 0 => None,
-            true if !self.state.listens => Some(ConnectionFailure::ClosedUnanswered),
+            true if is_unanswered => Some(ConnectionFailure::ClosedUnanswered),
             _ => Some(ConnectionFailure::Truncated),
         }
     }

@@ -415,6 +415,10 @@ fn a_subscription_is_sent_when_the_connection_is_open() {
     let outcome = run(&listening(Some(2), ""), Server { upgrade, ..echo() }).unwrap();
     assert_eq!(outcome.total.counts.status, [(403, 10)]);
     assert_eq!(outcome.total.counts.ended(Ending::BadStatus), 10);
+    // A server that closes before its answer has not broken off a response.
+    let outcome = run(&listening(Some(2), ""), Server { upgrade: |_| vec![Act::Close], ..echo() }).unwrap();
+    let failures: Vec<_> = outcome.connections.failures.iter().map(|(failure, _)| *failure).collect();
+    assert_eq!(failures, [ConnectionFailure::ClosedUnanswered]);
 }
 
 /// A server that does anything, as determined by a seed.
