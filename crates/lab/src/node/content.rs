@@ -50,19 +50,29 @@ fn path_text(path: &Path) -> String {
 }
 
 /// Where a node records received folders: a name for each, in the user's cache. Machines with one home folder share the
-/// cache, but not what is at the folder's path.
+/// cache, but not a folder on another file system, such as a local disk.
 pub(crate) fn kept_folder(content: &FolderContent) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = match file_system(&cache) == file_system(&content.folder) {
+        true => String::new(),
+        false => fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(),
+    };
     Some(cache.join("paceline/sent").join(note_name(host.trim(), &content.folder)))
 }
 
-/// The name of the note of a folder on a machine.
+/// The file system of a folder, or of the place where it would be made.
+fn file_system(folder: &Path) -> Option<u64> {
+    folder.ancestors().find_map(|path| fs::metadata(path).ok()).map(|found| found.dev())
+}
+
+/// The name of the note of a folder on a machine; without a host, that of all machines that share the folder.
 fn note_name(host: &str, folder: &Path) -> String {
     let mut digest = Sha256::new();
-    digest.update(host.as_bytes());
-    digest.update(b"\0");
+    if !host.is_empty() {
+        digest.update(host.as_bytes());
+        digest.update(b"\0");
+    }
     digest.update(folder.as_os_str().as_bytes());
     hex(&digest.finalize()[..16])
 }
@@ -77,6 +87,14 @@ mod tests {
         assert_eq!(name("n1", "/lab/build"), name("n1", "/lab/build"));
         assert_ne!(name("n1", "/lab/build"), name("n2", "/lab/build"));
         assert_ne!(name("n1", "/lab/build"), name("n1", "/lab/servers"));
+        assert_ne!(name("", "/lab/build"), name("n1", "/lab/build"));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_yet_has_the_file_system_that_it_will_be_on() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(file_system(folder.path()).is_some());
+        assert_eq!(file_system(folder.path()), file_system(&folder.path().join("a/b")));
     }
 
     #[test]
