@@ -51,8 +51,8 @@ impl GateOutput {
         Ok(())
     }
 
-    /// Writes the files and prints the result. If a file cannot be written, the others are still written, and the result
-    /// is printed.
+    /// Writes the files and prints the result. If a file cannot be written, the others are still written, and the
+    /// result is printed.
     ///
     /// # Errors
     /// That of the first file that cannot be written.
