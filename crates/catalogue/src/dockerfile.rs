@@ -156,12 +156,13 @@ fn instructions(text: &str) -> Vec<String> {
 }
 
 /// The character before a line break that continues an instruction: a backslash, unless a directive (`# escape=`) sets
-/// the backtick. The first line that is no directive ends them: Dockerfile reference, parser directives.
+/// the backtick. The first line that is no known directive ends them: Dockerfile reference, parser directives.
 fn escape(text: &str) -> char {
-    let is_word = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric());
+    let is_known =
+        |key: &str| ["check", "escape", "syntax"].iter().any(|known| key.eq_ignore_ascii_case(known));
     let directives = text.lines().map_while(|line| {
         let (key, value) = line.trim().strip_prefix('#')?.split_once('=')?;
-        is_word(key.trim()).then_some((key.trim(), value.trim()))
+        is_known(key.trim()).then_some((key.trim(), value.trim()))
     });
     let mut escapes = directives.filter(|(key, _)| key.eq_ignore_ascii_case("escape"));
     match escapes.next() {
@@ -251,6 +252,7 @@ mod tests {
         assert_eq!(images("FROM \\\n\n  # none\n evil/image\n"), ["evil/image"]);
         assert_eq!(images("FROM al\\\npine AS \\\n  build\nFROM build\n"), ["alpine"]);
         assert_eq!(images("# a comment\n# escape=`\nFROM a\nRUN b `date`\nFROM c\n"), ["a", "c"]);
+        assert_eq!(images("# a=b\n# escape=`\nFROM a\nRUN b `\nFROM c\n"), ["a", "c"]);
         assert_eq!(images("# escape=`\nFROM `\n a\nRUN dir C:\\\nFROM c\n"), ["a", "c"]);
     }
 
