@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::str::Utf8Chunk;
 use std::time::Duration;
 
-/// The keys of a time: seconds since 1970, or a text.
+/// The keys of a time: a number since 1970, or a text.
 pub const TIME_KEYS: [&str; 8] =
     ["ts", "msec", "start_time", "time_iso8601", "@timestamp", "timestamp", "time", "time_local"];
 /// The key of the first line of a request.
@@ -18,6 +18,10 @@ pub const METHOD_KEYS: [&str; 3] = ["method", "request_method", ":METHOD"];
 pub const TARGET_KEYS: [&str; 6] = ["request_uri", "uri", "path", "url", ":PATH", "x_envoy_origin_path"];
 /// How the common format and nginx's `$time_local` write a time.
 const LOCAL_TIME: &str = "%d/%b/%Y:%H:%M:%S %z";
+/// The number from which on a time is in nanoseconds, in microseconds or in milliseconds, and how many of them a second
+/// has. Each is March 1973 in its unit and the year 5138 in the next larger one, so that a log has no time on the wrong
+/// side.
+const UNITS: [(f64, f64); 3] = [(1e17, 1e9), (1e14, 1e6), (1e11, 1e3)];
 
 /// When a request was logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,16 +109,18 @@ impl EntryTime {
         Self::new(Duration::from_millis(millis), Offset::UTC)
     }
 
-    /// Seconds since 1970, as a number or a text, or another text.
+    /// A number since 1970, also as a text, in the unit that its size tells; or another text.
     fn from_json(value: &Value) -> Option<Self> {
-        let seconds = match value {
-            Value::Number(seconds) => seconds.as_f64()?,
+        let number: f64 = match value {
+            Value::Number(number) => number.as_f64()?,
             Value::String(text) => match text.parse() {
-                Ok(seconds) => seconds,
+                Ok(number) => number,
                 Err(_) => return Self::from_text(text),
             },
             _ => return None,
         };
+        let unit = UNITS.iter().find(|(from, _)| number >= *from);
+        let seconds = number / unit.map_or(1.0, |(_, per_second)| *per_second);
         Some(Self::new(Duration::try_from_secs_f64(seconds).ok()?, Offset::UTC))
     }
 
@@ -249,6 +255,17 @@ mod tests {
         );
         assert_eq!((envoy.target.as_str(), envoy.host.as_deref(), envoy.user_agent), ("/e", Some("h"), None));
         assert_eq!(envoy.time.at, Duration::from_millis(1_700_000_000_125));
+    }
+
+    #[test]
+    fn the_unit_of_a_number_is_told_by_its_size() {
+        let time = |number: &str| read(&format!(r#"{{"ts":{number},"method":"GET","uri":"/"}}"#)).time;
+        for number in ["1700000000.5", "1700000000500", "1700000000500000", "1700000000500000000"] {
+            for number in [number.to_owned(), format!("\"{number}\"")] {
+                assert_eq!(time(&number).at, Duration::from_millis(1_700_000_000_500), "{number}");
+            }
+        }
+        assert!(time("1700000000000").is_whole_second && !time("1700000000001").is_whole_second);
     }
 
     #[test]
