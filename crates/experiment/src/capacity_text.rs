@@ -6,7 +6,7 @@ use crate::capacity::Capacity;
 use crate::load::{Range, RateUnit, RequestSummary, TimeSummary};
 use crate::window_outcome::WindowOutcome;
 use paceline_report::{Align, Grid};
-use paceline_stats::{count_text, counted, fine_percent_text, percent_text, time_text};
+use paceline_stats::{count_text, counted, fine_percent_text, percent_of, percent_text, time_text};
 use std::fmt::Write as _;
 
 /// The result in lines.
@@ -91,8 +91,8 @@ fn confirmations(text: &mut String, capacity: &Capacity) {
             let interval = confirmation.value_interval_ns.map_or(String::new(), |Range { low, high }| {
                 format!(" ({} to {})", time_text(low), time_text(high))
             });
-            let percent =
-                capacity.objective.request_percentile().map_or(String::new(), |p| format!("p{} ", p * 100.0));
+            let percentile = capacity.objective.request_percentile();
+            let percent = percentile.map_or(String::new(), |p| format!("p{} ", percent_of(p)));
             format!(", {percent}{}{interval}", time_text(value as f64))
         });
         let outcome = match confirmation.outcome {

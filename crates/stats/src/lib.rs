@@ -29,8 +29,8 @@ pub use launches::{
     launches_needed, launches_to_find,
 };
 pub use number::{
-    bytes_text, count_text, counted, duration_text, fine_percent_text, percent_text, plural, ratio,
-    rounded_percent_text, short_percent_text, span_text, thousands, time_text, whole,
+    bytes_text, count_text, counted, duration_text, fine_percent_text, percent_of, percent_text, plural,
+    ratio, rounded_percent_text, short_percent_text, span_text, thousands, time_text, whole,
 };
 pub use percentile::{RunPercentile, SLICES, percentile_interval, run_percentile};
 pub use random::Random;

@@ -58,6 +58,12 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// A share in percent with at most ten decimals, to be printed in full: 55 of 0.55, whose product with 100 is
+/// 55.00000000000001 in binary.
+pub fn percent_of(share: f64) -> f64 {
+    (share * 1e12).round() / 1e10
+}
+
 /// A share in whole percent: `12 %`.
 pub fn percent_text(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
@@ -167,6 +173,14 @@ mod tests {
     fn durations_of_steps_have_tenths_below_ten_seconds() {
         let texts = [0, 430, 9_940, 9_960, 200_000].map(|ms| duration_text(Duration::from_millis(ms)));
         assert_eq!(texts, ["0.0 s", "0.4 s", "9.9 s", "10 s", "3 min 20 s"]);
+    }
+
+    #[test]
+    fn percent_has_no_digits_of_binary_fractions() {
+        for text in ["55", "99.9", "28", "0.07", "99.99999"] {
+            let percent: f64 = text.parse().unwrap();
+            assert_eq!(percent_of(percent / 100.0).to_string(), text);
+        }
     }
 
     #[test]

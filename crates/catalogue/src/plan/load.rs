@@ -5,6 +5,7 @@
 use super::Pin;
 use crate::duration;
 use paceline_record::{Arrivals, FaultKind, VariantKind};
+use paceline_stats::percent_of;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::time::Duration;
 
@@ -132,7 +133,10 @@ impl<'de> Deserialize<'de> for Percent {
 
 impl Serialize for Percent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{}%", self.0 * 100.0))
+        let (rounded, exact) = (percent_of(self.0), self.0 * 100.0);
+        // Reading it has to give the same share.
+        let percent = if rounded / 100.0 == self.0 { rounded } else { exact };
+        serializer.serialize_str(&format!("{percent}%"))
     }
 }
 

@@ -128,6 +128,16 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_written_as_it_was_read() {
+        for percent in ["55%", "0.07%", "33.33333333333333%"] {
+            let read = plan(&[CLOSED, &HALF.replace("50%", percent)]).unwrap();
+            let written = read.to_toml().unwrap();
+            assert!(written.contains(&format!("rate = \"{percent}\"")), "{written}");
+            assert_eq!(Plan::parse("p", &written).unwrap(), read);
+        }
+    }
+
+    #[test]
     fn a_search_has_a_default_length_and_a_limit() {
         let loads = plan(&[SEARCH]).unwrap().expanded().unwrap();
         // The closed loop and 30 windows of 1 s + 5 s, and two long windows of 1 s + 20 s, with 0.5 s more for each but
