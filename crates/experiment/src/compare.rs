@@ -152,10 +152,10 @@ impl PairedComparison {
         }
     }
 
-    /// The scatter of pairs in a metric: the standard deviation of their logarithmic ratios. None below three pairs.
+    /// The scatter of pairs in a metric: the standard deviation of their logarithmic ratios. None below three pairs,
+    /// and if an observation lacks the metric.
     pub fn pair_sd(&self, metric: ComparedMetric) -> Option<f64> {
-        let [first, second] = self.samples.each_ref().map(|set| set.values_of(metric));
-        let log_ratios: Vec<f64> = first.iter().zip(second).map(|(a, b)| (b / a).ln()).collect();
+        let log_ratios = pair_log_ratios(&self.samples, metric, self.pairs)?;
         let spread =
             Variance::from_values(&log_ratios).filter(|_| self.is_interleaved && log_ratios.len() > 2)?;
         Some(spread.value.sqrt())
@@ -273,14 +273,17 @@ fn mean_ratio(samples: &[SampleSet; 2], metric: ComparedMetric) -> Option<f64> {
     Some(geometric_mean(samples[1].values_of(metric))? / geometric_mean(samples[0].values_of(metric))?)
 }
 
+/// The logarithms of the ratios second by first of each pair. None if a run lacks the metric: which values are of one
+/// pair is then not known.
+fn pair_log_ratios(samples: &[SampleSet; 2], metric: ComparedMetric, pairs: usize) -> Option<Vec<f64>> {
+    let [first, second] = samples.each_ref().map(|set| set.values_of(metric));
+    (first.len() == pairs && second.len() == pairs)
+        .then(|| first.iter().zip(second).map(|(a, b)| (b / a).ln()).collect())
+}
+
 /// The comparison of the pairs so far.
 fn paired(samples: &[SampleSet; 2], plan: &ComparePlan, pairs: usize) -> PairedComparison {
-    let compare = |metric| {
-        let (a, b) = (samples[0].values_of(metric), samples[1].values_of(metric));
-        // A metric that is missing in one run has no pairs.
-        let log_ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| (b / a).ln()).collect();
-        (a.len() == pairs && b.len() == pairs).then(|| compare_pairs(&log_ratios, plan.margin)).flatten()
-    };
+    let compare = |metric| compare_pairs(&pair_log_ratios(samples, metric, pairs)?, plan.margin);
     assemble(samples, plan.primary, plan.margin, pairs, true, compare)
 }
 
@@ -458,6 +461,9 @@ pub(crate) mod tests {
         let text = crate::compare_text(&comparison);
         assert!(text.contains("with --metric cpu, about"), "{text}");
         assert_eq!(compare(0.9, 0.02).quieter_metric(), None, "it is decided");
+        // Without the first value of one side, the others would be of different pairs.
+        comparison.samples[0].values.get_mut(&ComparedMetric::ServerCpuNsPerRequest).unwrap().remove(0);
+        assert_eq!(comparison.quieter_metric(), None);
     }
 
     #[test]
