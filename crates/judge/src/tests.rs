@@ -1325,6 +1325,13 @@ fn rows_with_unequal_work_are_named() {
     assert_eq!(unequal_work(&[vec![&closed()], vec![]]), [None, None]);
     let (blanks, compact) = (run(716, 190), run(637, 150));
     assert_eq!(unequal_work(&[vec![&compact], vec![&compact], vec![&blanks]]), [None, None, None]);
+    // Of two rows it is not known which one is right.
+    for (other, severity) in [(run(100, 150), caution), (run(12, 500), note)] {
+        let found = unequal_work(&[vec![&runs[0]], vec![&other]]);
+        let severities: Vec<Option<Severity>> =
+            found.into_iter().map(|verdict| Some(verdict?.severity)).collect();
+        assert_eq!(severities, [severity, severity]);
+    }
 }
 
 #[test]

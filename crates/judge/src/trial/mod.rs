@@ -82,16 +82,21 @@ pub fn row_verdicts<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Verdict>
 /// For each row of a table, given as its runs: whether its responses differ in size from those of the others.
 pub fn unequal_work(rows: &[Vec<&Run>]) -> Vec<Option<Verdict>> {
     let sizes: Vec<Option<[f64; 2]>> = rows.iter().map(|runs| bytes_per_response(runs)).collect();
-    let typical = [0, 1].map(|of| {
+    // Of an even number of rows two are in the middle. If these differ, neither is the one that is right: each row
+    // differs from one of them.
+    let middles = [0, 1].map(|of| {
         let mut known: Vec<f64> = sizes.iter().flatten().map(|size| size[of]).collect();
         known.sort_by(f64::total_cmp);
-        known.get(known.len() / 2).copied().unwrap_or_default()
+        let places = [known.len().saturating_sub(1) / 2, known.len() / 2];
+        places.map(|place| known.get(place).copied().unwrap_or_default())
     });
     let judge = |size: &Option<[f64; 2]>| {
         let [body, whole] = (*size)?;
-        let [typical_body, typical_whole] = typical;
-        let other_body = (body - typical_body).abs() > BODY_DIFFERS * typical_body;
-        let other_size = whole > WHOLE_DIFFERS * typical_whole || typical_whole > WHOLE_DIFFERS * whole;
+        let [typical_body, typical_whole] = middles.map(|[low, high]| f64::midpoint(low, high));
+        let [bodies, wholes] = middles;
+        let other_body = bodies.into_iter().any(|middle| (body - middle).abs() > BODY_DIFFERS * middle);
+        let is_other = |middle: f64| whole > WHOLE_DIFFERS * middle || middle > WHOLE_DIFFERS * whole;
+        let other_size = wholes.into_iter().any(is_other);
         (other_body || other_size).then(|| {
             let finding = TypedVerdict::UnequalWork {
                 body_bytes_per_response: if other_body { body } else { typical_body },
