@@ -263,13 +263,14 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), WebError> {
         .map_err(|source| WebError::Write { path: path.to_owned(), source })
 }
 
-/// Removes the folders beside this one: those of an earlier site.
+/// Removes the folders beside this one: those of an earlier site. Files are not of a site: a file manager left them.
 fn remove_others(kept: &Path) -> Result<(), WebError> {
     let Some(parent) = kept.parent() else { return Ok(()) };
     let failed = |source| WebError::Write { path: parent.to_owned(), source };
     for entry in fs::read_dir(parent).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path != kept {
+        let entry = entry.map_err(failed)?;
+        let path = entry.path();
+        if path != kept && entry.file_type().map_err(failed)?.is_dir() {
             fs::remove_dir_all(&path).map_err(failed)?;
         }
     }

@@ -68,6 +68,11 @@ fn a_site_is_replaced_whole_and_nothing_else_is() {
     // What an interrupted writing leaves does not matter.
     fs::create_dir_all(first.with_file_name("unfinished").join("rounds")).unwrap();
     assert_eq!(pages(&site(folder.path(), "public")), first);
+    // Nor does a file that a file manager leaves among the folders.
+    let foreign = first.with_file_name(".DS_Store");
+    fs::write(&foreign, "").unwrap();
+    site(folder.path(), "public");
+    assert!(foreign.is_file() && first.is_dir());
 
     let other = folder.path().join("home");
     fs::create_dir(&other).unwrap();
