@@ -51,6 +51,19 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     replace(path, bytes).with_context(cannot)
 }
 
+/// Removes the regular file that a path leads to, if there is one: its content is no longer true.
+pub fn remove_stale(path: &Path) -> anyhow::Result<()> {
+    if is_in_place(path) {
+        return Ok(());
+    }
+    match fs::remove_file(target(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Appends to a file, in one write; a new file begins with a heading.
 pub fn append(path: &Path, heading: &[u8], bytes: &[u8]) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());

@@ -84,7 +84,7 @@ impl GateOutput {
     }
 
     /// Writes the files for CI if the gate could not be evaluated because of its environment: CI reads them, not the
-    /// exit status alone.
+    /// exit status alone. The files that cannot say so are removed, because CI would publish those of an earlier gate.
     pub fn write_error(&self, error: &anyhow::Error) -> anyhow::Result<()> {
         if exit::status_of(error) != Status::Environment {
             return Ok(());
@@ -94,7 +94,10 @@ impl GateOutput {
             let text: Printable = match format {
                 Format::Junit => gate_error_junit(&reason).into(),
                 Format::Markdown | Format::Text => gate_error_markdown(&reason).into(),
-                Format::Json | Format::Html | Format::Csv | Format::Svg | Format::Hgrm => continue,
+                Format::Json | Format::Html | Format::Csv | Format::Svg | Format::Hgrm => {
+                    file::remove_stale(path)?;
+                    continue;
+                }
             };
             file::write_whole(path, text.as_bytes())?;
         }
@@ -117,17 +120,42 @@ mod tests {
     use super::*;
     use paceline_escape::TerminalText;
 
+    /// An output without files.
+    fn printed_only() -> GateOutput {
+        GateOutput {
+            format: Some(Format::Text),
+            markdown: None,
+            junit: None,
+            html: None,
+            report: None,
+            annotations: false,
+        }
+    }
+
+    #[test]
+    fn a_gate_without_a_result_leaves_no_file_of_an_earlier_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        std::fs::write(file("gate.html"), "passed").unwrap();
+        let output = GateOutput {
+            junit: Some(file("gate.xml")),
+            html: Some(file("gate.html")),
+            report: Some(file("gate.json")),
+            ..printed_only()
+        };
+        output.write_error(&Complaint::environment("no free port").into()).unwrap();
+        assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("no free port"));
+        assert!(!file("gate.html").exists() && !file("gate.json").exists());
+    }
+
     #[test]
     fn a_file_that_cannot_be_written_does_not_lose_the_others() {
         let folder = tempfile::tempdir().unwrap();
         let junit = folder.path().join("gate.xml");
         let output = GateOutput {
-            format: Some(Format::Text),
             markdown: Some(folder.path().join("missing/gate.md")),
             junit: Some(junit.clone()),
-            html: None,
-            report: None,
-            annotations: false,
+            ..printed_only()
         };
         let error = output.write(|_| Ok(TerminalText::literal("passed\n").into()), "").unwrap_err();
         assert!(error.to_string().contains("gate.md"), "{error}");
