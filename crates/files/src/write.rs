@@ -2,9 +2,9 @@
 //!
 //! Used for every result that is kept. Streams and devices cannot be replaced; the binary writes those.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,8 +14,12 @@ pub const MAX_LINKS: usize = 40;
 /// killed, or because another user of the folder created it on purpose.
 const MAX_ATTEMPTS: u32 = 100;
 
+/// The bits of a file's mode that say who may read, write and execute it.
+const ACCESS_BITS: u32 = 0o777;
+
 /// Replaces the file at `path` by one with these bytes, in one step. Its folder must exist; the bytes are on disk when
-/// it returns. A symbolic link is kept: its target is replaced.
+/// it returns. A symbolic link is kept: its target is replaced. Permissions stay as they were, and so do owner and
+/// group if this user may give files to them.
 ///
 /// # Errors
 /// The system's error. The old file is then unchanged and no temporary file is left.
@@ -40,6 +44,9 @@ impl StagedFile {
         let path = target(path);
         let (temporary, mut file) = create_new_beside(&path)?;
         let staged = Self { temporary, path };
+        if let Ok(replaced) = fs::metadata(&staged.path) {
+            take_access(&file, &replaced)?;
+        }
         file.write_all(bytes).and_then(|()| file.sync_all())?;
         Ok(staged)
     }
@@ -58,6 +65,22 @@ impl Drop for StagedFile {
         // Best effort; after a commit there is nothing to remove.
         let _ = fs::remove_file(&self.temporary);
     }
+}
+
+/// Gives a new file the permissions and, if possible, owner and group of the one that it replaces. It is still empty,
+/// so that at no time others can read what only its owner may.
+fn take_access(file: &File, replaced: &Metadata) -> io::Result<()> {
+    let own = file.metadata()?;
+    // Some file systems refuse to set permissions, also to what they are.
+    if (own.mode() ^ replaced.mode()) & ACCESS_BITS != 0 {
+        file.set_permissions(Permissions::from_mode(replaced.mode() & ACCESS_BITS))?;
+    }
+    if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
+        // Best effort: only root may give files away, and others may set a group that they are in.
+        let group = Some(replaced.gid());
+        let _ = fchown(file, Some(replaced.uid()), group).or_else(|_| fchown(file, None, group));
+    }
+    Ok(())
 }
 
 /// The file that a path leads to, links followed, whether it exists or not.
@@ -122,6 +145,23 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert!(replace(&folder.path().join("no/such/folder"), b"x").is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_private_file_stays_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        for mode in [0o600, 0o664] {
+            fs::write(&path, "first").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            replace(&path, b"second").unwrap();
+            assert_eq!((fs::read(&path).unwrap(), mode_of(&path)), (b"second".to_vec(), mode));
+        }
+    }
+
+    /// The permissions of a file.
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & ACCESS_BITS
     }
 
     #[test]
