@@ -58,6 +58,8 @@ pub(super) struct PlanProblem {
 /// Most loads of a plan, twins and databases included: several times those of a large plan. For each of two loads, the
 /// checks compare them.
 const MAX_LOADS: usize = 2_000;
+/// Most repeats: as many as an exported round may have. Every launch of a round is planned before it begins.
+const MAX_REPEATS: u32 = 1_000;
 /// Most entries of any other list of a plan: some hundred times those of a large plan.
 const MAX_ENTRIES: usize = 10_000;
 
@@ -119,6 +121,11 @@ fn of_values(plan: &Plan) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     if plan.repeats == 0 {
         wrong.push(("repeats", "`repeats` is 0: nothing would be measured".into()));
+    }
+    for (key, repeats) in [("repeats", Some(plan.repeats)), ("full_repeats", plan.full_repeats)] {
+        if let Some(repeats) = repeats.filter(|repeats| *repeats > MAX_REPEATS) {
+            wrong.push((key, format!("`{key}` is {repeats}; the maximum is {MAX_REPEATS}")));
+        }
     }
     if plan.seed.is_some_and(|seed| seed > MAX_SEED) {
         wrong.push(("seed", format!("`seed` is beyond the maximum of {MAX_SEED}")));

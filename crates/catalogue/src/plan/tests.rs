@@ -169,6 +169,8 @@ fn invalid_plans_are_reported() {
         ("warmup", "warm_up", "small.toml:20: unknown key `warm_up`; did you mean `warmup`?"),
         ("\"500ms\"", "\"500\"", "small.toml:20: `500` has no unit; write 500s, 500ms or 500us"),
         ("repeats = 3", "repeats = 0", "small.toml:3: `repeats` is 0: nothing would be measured"),
+        ("repeats = 3", "repeats = 4294967295", "small.toml:3: `repeats` is 4294967295; the maximum is 1000"),
+        ("repeats = 3", "repeats = 3\nfull_repeats = 1001", "small.toml:4: `full_repeats` is 1001"),
         (
             "\"3s\"",
             "\"3s\"\nrequests = 5",
@@ -337,6 +339,7 @@ fn flags_make_a_plan() {
     assert_eq!(parse(&plan.to_toml().unwrap()).unwrap(), plan);
     assert_eq!((plan.load.len(), plan.load[0].name.as_str()), (1, "open-2000"));
     assert!(AdHoc { repeats: 0, ..AdHoc::default() }.plan().is_err());
+    assert!(AdHoc { repeats: u32::MAX, ..AdHoc::default() }.plan().is_err());
     assert_eq!(AdHoc::default().plan().unwrap().expanded().unwrap()[0].work.kind(), LoopKind::Closed);
 }
 

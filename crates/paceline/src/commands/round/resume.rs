@@ -38,7 +38,8 @@ pub fn resumed(
     let launches = order(&resolution.cells, plan.repeats, round.seed);
     let left: u32 = launches.iter().map(|launch| launch.cells.len() as u32).sum();
     if plan.cells.is_empty() {
-        gone.extend(trials_of_unknown_cells(&round, left + plan.repeats * gone.len() as u32));
+        let of_gone = plan.repeats.saturating_mul(u32::try_from(gone.len()).unwrap_or(u32::MAX));
+        gone.extend(trials_of_unknown_cells(&round, left.saturating_add(of_gone)));
     }
     round.planned = round.planned.max(left);
     if let Some(change) = without(&gone).filter(|change| !round.changes.contains(change)) {
