@@ -176,15 +176,14 @@ impl Coordinator {
         report_phase(Phase::Connect, self.begun_ns);
         self.await_connections(Duration::from(self.job.connect_timeout) + START_LIMIT)?;
         self.compare_clocks_before()?;
-        let epoch_ns = monotonic_ns() + START_LEAD.0 + self.worst_uncertainty_ns();
+        let epoch = Nanos(monotonic_ns()) + START_LEAD + Nanos(self.worst_uncertainty_ns());
+        let epoch_ns = epoch.0;
         for loader in &self.loaders {
             let before = loader.before.unwrap_or_default();
             loader.send_message(&ToLoader::Start { epoch_ns: theirs(epoch_ns, &before) });
         }
         progress(LoaderProgress::Started, "");
-        let window_ns = epoch_ns + self.job.warmup.0;
-        let mut phases = vec![(Phase::Warmup, epoch_ns), (Phase::Window, window_ns)];
-        phases.extend(self.window_length().map(|length| (Phase::Drain, window_ns + length.0)));
+        let phases = planned_phases(epoch, self.job.warmup, self.window_length());
         self.await_results(epoch_ns, phases, &report_phase, &mut progress);
         report_phase(Phase::End, monotonic_ns());
         for loader in self.loaders.iter_mut().filter(|loader| loader.lost.is_none()) {
@@ -405,7 +404,8 @@ impl RunningLoader {
         // Uses the bounds after the run: if the clocks drifted apart, so did the windows.
         let offset = self.after.or(self.before).unwrap_or_default();
         let from_epoch = |at_ns: u64| at_ns.saturating_sub(run.phases.warmup.start_ns);
-        let at = |at_ns: u64| ours(done.epoch_ns + from_epoch(at_ns), &offset).saturating_sub(begun_ns);
+        let theirs_at = |at_ns: u64| done.epoch_ns.saturating_add(from_epoch(at_ns));
+        let at = |at_ns: u64| ours(theirs_at(at_ns), &offset).saturating_sub(begun_ns);
         let agreed_ns = self.before.map_or(epoch_ns, |before| theirs(epoch_ns, &before));
         loader.late_ns = Some(done.epoch_ns.saturating_sub(agreed_ns)).filter(|late_ns| *late_ns > 0);
         loader.window =
@@ -416,6 +416,15 @@ impl RunningLoader {
         let noted = done.noted_ns.into_iter().map(|sends| sends.into_iter().map(Nanos).collect()).collect();
         LoaderPart { loader, run: Some(run), noted }
     }
+}
+
+/// The phases of a load that begins at `epoch`, each with its begin; without a planned end of the window, the drain is
+/// not among them.
+fn planned_phases(epoch: Nanos, warmup: Nanos, window: Option<Nanos>) -> Vec<(Phase, u64)> {
+    let window_at = epoch + warmup;
+    let drain = window.map(|length| (Phase::Drain, window_at + length));
+    let phases = [(Phase::Warmup, epoch), (Phase::Window, window_at)].into_iter().chain(drain);
+    phases.map(|(phase, at)| (phase, at.0)).collect()
 }
 
 /// Starts a loader of this machine.
@@ -471,6 +480,18 @@ fn with_texts(mut request: RequestSpec) -> RequestSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn phases_of_any_length_are_planned() {
+        let [second, warmup] = [Nanos::from_secs(1), Nanos::from_millis(500)];
+        assert_eq!(
+            planned_phases(second, warmup, Some(second)),
+            [(Phase::Warmup, 1_000_000_000), (Phase::Window, 1_500_000_000), (Phase::Drain, 2_500_000_000)]
+        );
+        let phases = planned_phases(second, Nanos::NEVER, Some(Nanos::NEVER));
+        assert_eq!(phases[1..], [(Phase::Window, u64::MAX), (Phase::Drain, u64::MAX)]);
+        assert_eq!(planned_phases(second, warmup, None).len(), 2);
+    }
 
     #[test]
     fn a_body_that_is_read_while_it_is_sent_stays_a_file() {

@@ -28,7 +28,8 @@ const LATE_WINDOW_DIVISOR: u64 = 2;
 const MAX_LATE: Nanos = Nanos::from_secs(10);
 /// Late loaders begin whole seconds later, so that their intervals match those of the others.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Longest wait for the coordinator to say when to start, or that it has the result.
+/// Longest wait for the coordinator to say when to start, beyond the time in which other loaders may connect; or that
+/// it has the result.
 const WAIT_LIMIT: Duration = Duration::from_secs(120);
 
 static STOP: StopFlag = StopFlag::new();
@@ -107,14 +108,14 @@ fn carry_out(
         trace.moments = moments.into_iter().map(Nanos).collect();
     }
     let prepared = Prepared::new(job, Vec::new(), &mut Inputs::default()).map_err(failed)?;
-    let Job { warmup, window, .. } = prepared.settings.job;
+    let Job { warmup, window, connect_timeout, .. } = prepared.settings.job;
     let (counting, counted) = mpsc::channel();
     let (late, begun) = (Mutex::new(None), AtomicU64::new(0));
     let begin = |had| {
         if output.send(&FromLoader::Connected { had }).is_err() {
             return RunStart::Never;
         }
-        match decided.recv_timeout(WAIT_LIMIT) {
+        match decided.recv_timeout(Duration::from(connect_timeout) + WAIT_LIMIT) {
             Ok(StartDecision::Start(agreed)) => match beginning(agreed, window, Nanos(monotonic_ns())) {
                 Ok(epoch) => {
                     begun.store(epoch.0, Ordering::Relaxed);

@@ -369,7 +369,7 @@ fn by_segment(
     all: Phases,
     sums: Vec<(u64, BlockSum)>,
 ) -> Option<Vec<Segment>> {
-    let moved = |at_ns: u64| at_ns.saturating_sub(theirs.warmup.start_ns) + all.warmup.start_ns;
+    let moved = |at_ns: u64| at_ns.saturating_sub(theirs.warmup.start_ns).saturating_add(all.warmup.start_ns);
     let merged = |(segment, (completed, sum)): (Segment, (u64, BlockSum))| Segment {
         start_ns: moved(segment.start_ns),
         end_ns: moved(segment.end_ns),
