@@ -188,7 +188,7 @@ impl ChildLoad {
         add("--warmup", milliseconds(request.warmup));
         add("--duration", milliseconds(request.window));
         if let Some(rate) = request.rate_per_s {
-            add("--rate", format!("{rate:.3}"));
+            add("--rate", rate.to_string());
             for slo in self.objective.iter().flat_map(|objective| &objective.slos) {
                 add("--slo", slo.clone());
             }

@@ -354,7 +354,7 @@ fn arguments(load: &SettingsLoad, url: &str, [warm_up, window]: [Duration; 2], r
     add("--warmup", milliseconds(warm_up));
     add("--duration", milliseconds(window));
     if let Some(rate) = load.rate_per_s {
-        add("--rate", format!("{rate:.3}"));
+        add("--rate", rate.to_string());
     }
     arguments.extend(load.flags.iter().cloned());
     arguments
