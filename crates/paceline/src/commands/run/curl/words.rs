@@ -11,10 +11,32 @@ pub fn words(line: &str) -> Result<Vec<String>, Complaint> {
     if is_for_cmd(line) { Ok(windows_words(&without_carets(line))) } else { shell_words(line) }
 }
 
-/// Whether a command is in the form for Windows' `cmd`: quotes are escaped with carets, or lines end in one.
+/// Whether a command is in the form for Windows' `cmd`: quotes are escaped with carets, or lines end in one. Within
+/// quotes of a shell, both are data.
 fn is_for_cmd(line: &str) -> bool {
     let line = line.trim();
-    line.lines().next().is_some_and(|first| first.trim_end().ends_with('^')) || line.contains(" ^\"")
+    let first_line = line.lines().next().unwrap_or_default().trim_end();
+    let continued = first_line.strip_suffix('^');
+    let escaped = line.split_once(" ^\"").map(|(before, _)| before);
+    continued.into_iter().chain(escaped).any(|before| !ends_in_quotes(before))
+}
+
+/// Whether a shell would still be within quotes at the end of this text.
+fn ends_in_quotes(text: &str) -> bool {
+    let (mut open, mut before) = (None, ' ');
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, open) {
+            // Within '...' a backslash is an ordinary character, within $'...' it is not.
+            ('\\', None | Some('"' | '$')) => _ = letters.next(),
+            ('\'', None) => open = Some(if before == '$' { '$' } else { '\'' }),
+            ('"', None) => open = Some('"'),
+            ('\'', Some('\'' | '$')) | ('"', Some('"')) => open = None,
+            _ => {}
+        }
+        before = letter;
+    }
+    open.is_some()
 }
 
 /// The command after `cmd` has read it: outside quotes a caret makes the next character an ordinary one, and a line end
@@ -232,6 +254,9 @@ mod tests {
             ("$'\\ud83d\\ude00 \\U0001F600'", &["\u{1f600} \u{1f600}"]),
             ("a '' \"\" # comment\n b", &["a", "", "", "b"]),
             ("'$HOME' \"\\$HOME 5$\" ;", &["$HOME", "$HOME 5$"]),
+            ("-d 'a ^\"b' c", &["-d", "a ^\"b", "c"]),
+            ("-d $'it\\'s ^\"x' \"y ^\"", &["-d", "it's ^\"x", "y ^"]),
+            ("-d 'a^\nb'", &["-d", "a^\nb"]),
             ("a ;\n", &["a"]),
         ] {
             assert_eq!(words(line).unwrap(), expected, "{line}");
