@@ -107,8 +107,14 @@ pub fn without_user_info(url: &str) -> (String, Option<String>) {
     let Some((scheme, rest)) = url.split_once("://") else { return (url.to_owned(), None) };
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let Some(at) = authority.rfind('@') else { return (url.to_owned(), None) };
-    let credentials = BASE64_STANDARD.encode(percent_decoded(&authority[..at]));
-    (format!("{scheme}://{}", &rest[at + 1..]), Some(format!("Basic {credentials}")))
+    let user_info = &authority[..at];
+    let mut credentials = percent_decoded(user_info);
+    if !user_info.contains(':') {
+        // A password that is left out is empty (RFC 7617 section 2).
+        credentials.push(b':');
+    }
+    let field = format!("Basic {}", BASE64_STANDARD.encode(credentials));
+    (format!("{scheme}://{}", &rest[at + 1..]), Some(field).filter(|_| !user_info.is_empty()))
 }
 
 /// The bytes of a percent-encoded text (RFC 3986 section 2.1).

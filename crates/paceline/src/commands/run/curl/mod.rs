@@ -185,6 +185,10 @@ impl CurlCommand {
             CurlFlag::Part => self.parts.push(value),
             CurlFlag::DataInQuery => self.in_query = true,
             CurlFlag::Head => self.method = Some("HEAD".to_owned()),
+            CurlFlag::User if !value.contains(':') => {
+                return Err(Complaint::usage("--curl: -u has no password, for which curl asks")
+                    .hint("write -u 'USER:PASSWORD', or -u 'USER:' for an empty password"));
+            }
             CurlFlag::User => {
                 self.added.push(("Authorization", format!("Basic {}", BASE64_STANDARD.encode(value))));
             }
@@ -384,6 +388,8 @@ mod tests {
         let basic = |user: &str| format!("Basic {}", BASE64_STANDARD.encode(user));
         assert_eq!(authorization("curl http://Aladdin:open%20sesame@h/"), basic("Aladdin:open sesame"));
         assert_eq!(authorization("curl http://a:b@h/ -u c:d"), basic("c:d"));
+        assert_eq!(authorization("curl http://a@h/"), basic("a:"));
+        assert_eq!(job("curl http://@h/").requests[0].headers.get("Authorization"), None);
         assert_eq!(job("curl a:b@h:81/x@y").url.to_string(), "http://h:81/x@y");
         assert_eq!(authorization("curl h --oauth2-bearer t"), "Bearer t");
     }
@@ -426,6 +432,7 @@ mod tests {
             ("curl --ntlm http://h/", "flag --ntlm is not supported"),
             ("curl http://h/ http://g/", "a second URL"),
             ("curl -H", "-H has no value"),
+            ("curl -u me h", "-u has no password"),
             ("curl -s", "has no URL"),
         ] {
             let error = CurlCommand::parse(line).unwrap_err();
