@@ -51,7 +51,7 @@ pub struct Arguments {
     ///
     /// Each such difference is a false positive. `copies` in a plan names servers that are measured twice, as original
     /// and copy. Without ROUNDS, all stored rounds are counted.
-    #[arg(long, conflicts_with_all = ["list", "format", "workload", "load", "export", "from"])]
+    #[arg(long, conflicts_with_all = ["list", "format", "svg", "full", "workload", "load", "export", "from"])]
     copies: bool,
     /// List the stored rounds, newest first
     #[arg(long, conflicts_with_all = ["rounds", "format", "workload", "load"])]
@@ -145,6 +145,11 @@ impl<'a> ReportMode<'a> {
             ([_, _, ..], Some(_)) => Err(Complaint::usage("--export can write only one round")
                 .hint("use the id of one round; `paceline report --list` lists them")
                 .into()),
+            ([_, _], None) if arguments.full => {
+                Err(Complaint::usage("--full applies to the report of one round, and two are compared")
+                    .hint("remove --full, or name one round")
+                    .into())
+            }
             ([first, second], None) => Ok(Self::Comparison([first, second])),
             ([_, _, ..], None) => {
                 Err(Complaint::usage("at most two rounds can be compared").hint("give two rounds").into())

@@ -97,6 +97,8 @@ fn outputs_have_the_format_of_their_extension() {
     let refused = report(&[&whole, "--format", "csv"]);
     assert!(text(&refused.stderr).contains("is the record of a run"), "{refused:?}");
     assert!(text(&report(&[&whole, "--full"]).stderr).contains("--full applies only to a round"));
+    assert!(text(&report(&["a", "b", "--full"]).stderr).contains("--full applies to the report of one"));
+    assert_eq!(report(&["--copies", "--svg", "ranking"]).status.code(), Some(2));
     assert!(text(&report(&[&json]).stderr).contains("without --histograms none"));
     assert!(read(&svg).contains("service time of the whole window"), "{}", read(&svg));
 }

@@ -75,8 +75,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     let gates = arguments.gates.all(job.load.is_open(), job.url.scheme.uses_tls())?;
     gates::check_requests(&gates, &job)?;
-    if !arguments.debug {
-        gates::notices(&gates, &job).iter().for_each(|notice| crate::exit::say(notice));
+    match arguments.debug {
+        true => outputs.check_for_debug()?,
+        false => gates::notices(&gates, &job).iter().for_each(|notice| crate::exit::say(notice)),
     }
     if arguments.loaders.is_asked() {
         outputs.check_for_several()?;

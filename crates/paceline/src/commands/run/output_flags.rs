@@ -176,6 +176,24 @@ impl OutputFlags {
         }
     }
 
+    /// Refuses outputs of a measurement: `--debug` makes none.
+    pub fn check_for_debug(&self) -> anyhow::Result<()> {
+        let shown = [
+            ("--view", self.view),
+            ("--metrics", self.dashboards.metrics.is_some()),
+            ("--otlp", self.dashboards.otlp.is_some()),
+        ];
+        let shown = shown.into_iter().filter_map(|(flag, given)| given.then_some(flag));
+        match self.outputs().into_iter().map(|output| output.flag).chain(shown).next() {
+            None => Ok(()),
+            Some(flag) => {
+                let what = format!("{flag} cannot be combined with --debug, which measures nothing");
+                let hint = format!("remove {flag}: --debug prints what is sent and received");
+                Err(Complaint::usage(what).hint(hint).into())
+            }
+        }
+    }
+
     /// Refuses files with an extension of no format, unless a format is given.
     fn check_endings(&self) -> anyhow::Result<()> {
         if self.json || self.format.is_some() {
