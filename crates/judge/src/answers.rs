@@ -283,7 +283,7 @@ fn look_at_failures(run: &Run) -> String {
     let counts = run.total.counts;
     let redirects = run.total.status.keys().any(|status| status.starts_with('3') && status != "304");
     let follows = run.job.as_ref().is_some_and(|job| job.follow > 0);
-    if counts.bad_status + counts.bad_body > 0 {
+    if counts.bad_status > 0 || counts.bad_body > 0 {
         let follow = if redirects && !follows { " Follow redirects with --follow 5." } else { "" };
         return format!("{follow} {}", look(run));
     }

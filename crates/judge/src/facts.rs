@@ -200,7 +200,7 @@ pub(crate) fn percentiles_of<const N: usize>(
         .filter_map(|interval| times(&interval.block))
         .map_while(|times| times.decode().ok())
         .collect();
-    let recorded: u64 = histograms.iter().map(Histogram::count).sum();
+    let recorded = histograms.iter().map(Histogram::count).fold(0, u64::saturating_add);
     // A smaller record has left out some intervals.
     let whole = times(&run.total).is_some_and(|times| times.count == recorded);
     ps.map(|p| run_percentile(&histograms, p).filter(|_| whole))

@@ -358,7 +358,7 @@ pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {
     let advice = if connections.failed_here > 0 {
         format!(
             "This machine could not open more connections. Raise the limit of open files (ulimit -n {}), check that local ports are free (ss -s), or lower -c.",
-            asked + 100
+            asked.saturating_add(100)
         )
     } else {
         "Check the server's listen backlog and its limit of open files, or lower -c.".to_owned()

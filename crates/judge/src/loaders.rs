@@ -32,8 +32,8 @@ pub(crate) fn lost(run: &Run) -> Option<TypedVerdict> {
     let lost: Vec<&Loader> = run.loaders.iter().filter(|loader| loader.lost.is_some()).collect();
     let reasons =
         lost.iter().filter_map(|loader| Some(format!("{}: {}", loader.host, loader.lost.as_ref()?)));
-    let scheduled: u64 = run.loaders.iter().filter_map(|loader| loader.share).sum();
-    let missing: u64 = lost.iter().filter_map(|loader| loader.share).sum();
+    let scheduled = run.loaders.iter().filter_map(|loader| loader.share).fold(0, u64::saturating_add);
+    let missing = lost.iter().filter_map(|loader| loader.share).fold(0, u64::saturating_add);
     (!lost.is_empty()).then(|| TypedVerdict::LoaderLost {
         loaders_lost: lost.len(),
         loaders: run.loaders.len(),
@@ -51,9 +51,9 @@ pub(crate) fn apart(run: &Run) -> Option<TypedVerdict> {
     // A run of a fixed number of requests ends when each loader has sent its part.
     let ends = if run.loop_.requests.is_some() { 0 } else { spread(|window| window.end_ns) };
     let apart_ns = spread(|window| window.start_ns).max(ends);
-    let longest_ns = windows.iter().map(|window| window.end_ns - window.start_ns).max()?;
+    let longest_ns = windows.iter().map(|window| window.end_ns.saturating_sub(window.start_ns)).max()?;
     let share = apart_ns as f64 / (longest_ns as f64).max(1.0);
-    let left_out = run.loaders.iter().filter_map(|loader| loader.left_out).reduce(|a, b| a + b);
+    let left_out = run.loaders.iter().filter_map(|loader| loader.left_out).reduce(u64::saturating_add);
     let kept = run.window_s * 1e9 / (longest_ns as f64).max(1.0);
     let is_invalid = match left_out {
         Some(_) => kept < MIN_KEPT_SHARE,

@@ -88,6 +88,11 @@ impl Series {
         Self { slices, step_ns }
     }
 
+    /// The end of an interval that begins then.
+    fn end_of(&self, start_ns: u64) -> u64 {
+        start_ns.saturating_add(self.step_ns)
+    }
+
     /// The starts of the intervals with a valid response.
     fn answered(&self) -> Vec<u64> {
         self.slices.iter().filter(|slice| slice.counts.ok > 0).map(|slice| slice.start_ns).collect()
@@ -102,7 +107,7 @@ impl Series {
     /// The stretch from the end of the interval at `last` on, with the requests that ended after that interval began to
     /// answer; none if too few are missing or failed.
     fn silence(&self, run: &Run, last_ns: u64, until_ns: Option<u64>) -> Option<Silence> {
-        let (from_ns, end_ns) = (last_ns + self.step_ns, end_ns(run));
+        let (from_ns, end_ns) = (self.end_of(last_ns), end_ns(run));
         // The window of a number of requests ends with the last response.
         let is_cut = end_ns > run.phases.window.end_ns && run.phases.window.end_ns > last_ns;
         let from_ns = if is_cut { from_ns.min(run.phases.window.end_ns) } else { from_ns };
@@ -125,7 +130,7 @@ impl Series {
         // The server may have ended in the interval of the last valid response.
         let before = self.ended(|start_ns| start_ns < last_ns);
         let failed_share =
-            paceline_stats::ratio(before.not_ok() as f64, (before.ok + before.not_ok()) as f64);
+            paceline_stats::ratio(before.not_ok() as f64, before.ok as f64 + before.not_ok() as f64);
         let chance = failed_share.powf(counts.not_ok() as f64);
         let is_gone =
             missing >= MIN_MISSING && is_refused && chance < MAX_CHANCE && silent_s > MIN_MEDIANS * median_s;
@@ -158,7 +163,7 @@ fn until_end(run: &Run) -> Option<Silence> {
     let series = Series::from_run(run);
     let last_ns = *series.answered().last()?;
     // A response in the last interval leaves no stretch of the window.
-    let is_early = last_ns + series.step_ns + series.step_ns / 2 <= end_ns(run);
+    let is_early = series.end_of(last_ns).saturating_add(series.step_ns / 2) <= end_ns(run);
     is_early.then(|| series.silence(run, last_ns, None)).flatten()
 }
 
@@ -168,10 +173,10 @@ fn within(run: &Run) -> Option<Silence> {
     let answered = series.answered();
     let length = |silence: &Silence| silence.until_ns.unwrap_or(0) - silence.from_ns;
     let gaps = answered.windows(2).filter(|pair| {
-        let is_whole = pair[1] - pair[0] >= 2 * series.step_ns;
+        let is_whole = pair[1] - pair[0] >= series.step_ns.saturating_mul(2);
         is_whole
             && pair[1] > run.phases.window.start_ns
-            && pair[0] + series.step_ns < run.phases.window.end_ns
+            && series.end_of(pair[0]) < run.phases.window.end_ns
     });
     gaps.filter_map(|pair| series.silence(run, pair[0], Some(pair[1]))).max_by_key(length)
 }
@@ -192,7 +197,7 @@ pub(crate) fn held_connections(run: &Run) -> Option<TypedVerdict> {
     let waited_ns = lowest_ns.min(run.timeout_ns);
     // The latest moment at which the requests that ended in an interval can have been sent.
     let held = |slice: &RunSlice| {
-        let ended_ns = (slice.start_ns + series.step_ns).min(run.phases.drain.end_ns.max(window.end_ns));
+        let ended_ns = series.end_of(slice.start_ns).min(run.phases.drain.end_ns.max(window.end_ns));
         let sent_ns = ended_ns.saturating_sub(waited_ns).max(window.start_ns);
         slice.counts.timed_out as f64 * ended_ns.min(window.end_ns).saturating_sub(sent_ns) as f64 / 1e9
     };

@@ -154,7 +154,7 @@ fn row(server: &str, trials: &[&Trial]) -> Option<BalancedRow> {
     };
     let sum = |get: fn(&BalancerCounts) -> Option<u64>| {
         let reported: Vec<u64> = seen.iter().filter_map(|(_, b)| get(b.counts.as_ref()?)).collect();
-        (!reported.is_empty()).then(|| reported.iter().sum())
+        (!reported.is_empty()).then(|| reported.into_iter().fold(0, u64::saturating_add))
     };
     let mut cores_ran_out = BTreeMap::new();
     for core in seen.iter().flat_map(|(launch, _)| full_cores(launch.trial)) {

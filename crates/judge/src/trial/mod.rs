@@ -23,7 +23,7 @@ const MIN_OWN: f64 = 0.5;
 /// random over four instances, one in a million rounds would be above 1.3.
 const MIN_UNEVEN: f64 = 1.3;
 /// With fewer requests shares are not meaningful.
-const SHARES_NEED: u64 = 1000;
+const SHARES_NEED: f64 = 1000.0;
 /// Below this share of their cores, server and generator had spare time.
 const MAX_IDLE: f64 = 0.5;
 /// Times below this, in nanoseconds, are too short for a wait.
@@ -402,8 +402,9 @@ fn uneven_instances(trial: &Trial) -> Option<TypedVerdict> {
     }
     let reported = trial.balancing.as_ref()?.counts.as_ref()?;
     let requests: Vec<u64> = reported.by_instance.iter().filter_map(|instance| instance.requests).collect();
-    let (sum, most) = (requests.iter().sum::<u64>(), requests.iter().copied().max()?);
-    let share = most as f64 * requests.len() as f64 / sum.max(1) as f64;
+    let most = requests.iter().copied().max()?;
+    let sum: f64 = requests.iter().map(|requests| *requests as f64).sum();
+    let share = most as f64 * requests.len() as f64 / sum.max(1.0);
     (sum >= SHARES_NEED && share > MIN_UNEVEN)
         .then_some(TypedVerdict::UnevenInstances { requests_by_instance: requests })
 }
@@ -437,8 +438,8 @@ fn is_short(found: u64, expected: u64, max_missing: f64) -> bool {
 fn queries_not_run(trial: &Trial) -> Option<TypedVerdict> {
     let used = trial.database.as_ref()?;
     let counted = used.counted?;
-    let selects_expected = used.responses * u64::from(used.work.selects);
-    let rows_expected = used.responses * u64::from(used.work.rows_read);
+    let selects_expected = used.responses.saturating_mul(u64::from(used.work.selects));
+    let rows_expected = used.responses.saturating_mul(u64::from(used.work.rows_read));
     let short = is_short(counted.selects, selects_expected, MAX_READ_MISSING)
         || is_short(counted.rows_read, rows_expected, MAX_READ_MISSING);
     short.then_some(TypedVerdict::QueriesNotRun {
@@ -451,7 +452,7 @@ fn queries_not_run(trial: &Trial) -> Option<TypedVerdict> {
 
 fn updates_not_stored(trial: &Trial) -> Option<TypedVerdict> {
     let used = trial.database.as_ref().filter(|used| used.work.rows_updated > 0)?;
-    let rows_expected = used.responses * u64::from(used.work.rows_updated);
+    let rows_expected = used.responses.saturating_mul(u64::from(used.work.rows_updated));
     let rows_updated = used.counted.map(|counted| counted.rows_updated);
     let seen = used.stored.unwrap_or_default();
     let short = rows_updated.is_some_and(|rows| is_short(rows, rows_expected, MAX_UPDATED_MISSING));

@@ -233,6 +233,9 @@ fn a_server_that_does_not_ask_its_database_is_named() {
     assert_eq!(judged(100, 2_000), ["queries_not_run"], "one statement for twenty rows");
     assert_eq!(judged(2_000, 1_000), ["queries_not_run"]);
     assert_eq!(judged(0, 0), ["queries_not_run"], "a cache");
+    let mut forged = with_database(work, counts(2_000, 2_000), None);
+    forged.database.as_mut().unwrap().responses = u64::MAX;
+    assert_eq!(names(&forged), ["queries_not_run"], "numbers of a forged record");
 }
 
 #[test]
@@ -410,6 +413,7 @@ fn uneven_shares_are_reported_with_enough_requests() {
     assert_eq!(names(&with(|b| b.counts = Some(reported([5000, 4000])))), [""; 0]);
     assert_eq!(names(&with(|b| b.counts = Some(reported([7000, 3000])))), ["uneven_instances"]);
     assert_eq!(names(&with(|b| b.counts = Some(reported([7, 3])))), [""; 0]);
+    assert_eq!(names(&with(|b| b.counts = Some(reported([u64::MAX, u64::MAX])))), [""; 0], "a forged record");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn body_lines(bad: &BadBody, style: Style) -> String {
         return text;
     }
     let before = if bad.shown_from > 0 { "..." } else { "" };
-    let until = bad.shown_from + bad.shown.len() as u64;
+    let until = bad.shown_from.saturating_add(bad.shown.len() as u64);
     let after = if until < bad.body_bytes { "..." } else { "" };
     let line = format!("{before}{}{after}", body_text(&bad.shown));
     let room = style.width.saturating_sub(4);
