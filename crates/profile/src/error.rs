@@ -26,6 +26,9 @@ pub enum ProfileError {
         /// Whether this process runs as root.
         is_root: bool,
     },
+    /// It was asked to end before it had begun.
+    #[error("perf had not begun to record when the recording ended")]
+    NotBegun,
     /// It took no sample.
     #[error("perf took no sample: the server used hardly any CPU time")]
     NoSamples,
@@ -49,6 +52,9 @@ impl ProfileError {
             ),
             Self::Failed { command: "record", .. } => {
                 Some("run Paceline as the user of the server's processes, or as root".to_owned())
+            }
+            Self::NotBegun => {
+                Some("use a longer window (-d), or leave perf a core that is not busy".to_owned())
             }
             Self::NoSamples => Some("put more load on the server, or use a longer window (-d)".to_owned()),
             Self::Folder(_) => Some("set TMPDIR to a folder that can be written".to_owned()),

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ pub const FREQUENCY_HZ: u32 = 499;
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 /// How often it is looked whether it has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// The signal that asks perf to end a recording: SIGINT (signal(7)).
+const END_SIGNAL: i32 = 2;
 /// Bytes of perf's messages that are read.
 const MAX_MESSAGES: usize = 64 * 1024;
 
@@ -74,10 +77,9 @@ impl Recording {
         let window_s = self.ended.unwrap_or(self.begun).duration_since(self.begun).as_secs_f64();
         let status = self.wait().map_err(ProfileError::Read)?;
         // A recording that is ended by a signal ends with this signal, after it has written its data.
-        let is_complete =
-            status.success() || std::os::unix::process::ExitStatusExt::signal(&status) == Some(2);
+        let is_complete = status.success() || status.signal() == Some(END_SIGNAL);
         if !is_complete || !data_file(&self.folder).exists() {
-            return Err(failure("record", &message_file(&self.folder)));
+            return Err(without_data(status, &message_file(&self.folder)));
         }
         crate::java::write_maps(&self.processes);
         let maps = PlacedMaps::place(&self.processes);
@@ -142,6 +144,14 @@ impl Drop for Recording {
             let _ = self.perf.kill();
             let _ = self.perf.wait();
         }
+    }
+}
+
+/// Why a recording has no data. The signal ends perf without a message while it does not handle it yet.
+fn without_data(status: ExitStatus, messages: &Path) -> ProfileError {
+    match status.signal() {
+        Some(END_SIGNAL) => ProfileError::NotBegun,
+        _ => failure("record", messages),
     }
 }
 
@@ -226,6 +236,16 @@ mod tests {
             // A machine without perf, or one that does not permit it: then the error says so.
             Err(error) => assert!(error.hint().is_some(), "{error:?}"),
         }
+    }
+
+    #[test]
+    fn a_recording_that_ends_before_it_begins_is_no_failure_of_perf() {
+        let folder = private_folder().unwrap();
+        let messages = message_file(&folder);
+        fs::write(&messages, "Error:\nNo permission\n").unwrap();
+        let why = |raw| without_data(ExitStatus::from_raw(raw), &messages).to_string();
+        assert_eq!(why(END_SIGNAL), "perf had not begun to record when the recording ended");
+        assert_eq!(why(1 << 8), "perf record failed: No permission");
     }
 
     #[test]
