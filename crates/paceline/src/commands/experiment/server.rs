@@ -31,23 +31,26 @@ impl ServerChild {
         interrupt: Interrupt,
     ) -> Result<Self, LoadError> {
         let failed = |why: String| LoadError::Failed(format!("cannot start {id}: {why}"));
-        let start = || -> std::io::Result<(Child, String)> {
+        let start = || -> std::io::Result<(Self, String)> {
             let mut command = Command::new(std::env::current_exe()?);
             command.args(["lab", "serve", id, "--form", form, "--format", "json"]);
             command.args(user.iter().flat_map(|user| ["--user", user])).args(flags);
-            let mut child =
+            let child =
                 command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?).spawn()?;
+            // It ends the child if its line cannot be read.
+            let mut server = Self { child, url: String::new(), start_ns: 0 };
             let mut line = String::new();
-            if let Some(stdout) = child.stdout.take() {
+            if let Some(stdout) = server.child.stdout.take() {
                 BufReader::new(stdout).read_line(&mut line)?;
             }
-            Ok((child, line.trim().to_owned()))
+            Ok((server, line.trim().to_owned()))
         };
-        let (mut child, line) = start().map_err(|error| failed(error.to_string()))?;
+        let (mut server, line) = start().map_err(|error| failed(error.to_string()))?;
         if let Ok(Serving { url, first_answer_ns, .. }) = serde_json::from_str(&line) {
-            return Ok(Self { child, url, start_ns: first_answer_ns });
+            (server.url, server.start_ns) = (url, first_answer_ns);
+            return Ok(server);
         }
-        let status = child.wait().map_err(|error| failed(error.to_string()))?;
+        let status = server.child.wait().map_err(|error| failed(error.to_string()))?;
         if interrupt.requested() {
             return Err(LoadError::Interrupted);
         }
@@ -59,8 +62,10 @@ impl ServerChild {
 
 impl Drop for ServerChild {
     fn drop(&mut self) {
-        // If it has already ended, there is nothing to stop.
-        let _ = system::kill(self.child.id() as i32, libc::SIGTERM);
-        let _ = self.child.wait();
+        // If it has already ended, there is nothing to stop, and its number may be that of another process.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = system::kill(self.child.id() as i32, libc::SIGTERM);
+            let _ = self.child.wait();
+        }
     }
 }
