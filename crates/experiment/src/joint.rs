@@ -20,7 +20,8 @@ pub struct JointComparison {
     pub rows: usize,
     /// How many of them have more of it on the second side.
     pub higher: usize,
-    /// The second side relative to the first, over all of these rows.
+    /// The second side relative to the first, over all of these rows. A time is in each row that by which its loop is
+    /// judged, as everywhere in a report ([`paceline_judge::judged_times`]); the name is that of the first row.
     pub comparison: MetricComparison,
 }
 
