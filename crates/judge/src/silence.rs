@@ -174,9 +174,7 @@ fn within(run: &Run) -> Option<Silence> {
     let length = |silence: &Silence| silence.until_ns.unwrap_or(0) - silence.from_ns;
     let gaps = answered.windows(2).filter(|pair| {
         let is_whole = pair[1] - pair[0] >= series.step_ns.saturating_mul(2);
-        is_whole
-            && pair[1] > run.phases.window.start_ns
-            && series.end_of(pair[0]) < run.phases.window.end_ns
+        is_whole && pair[1] > run.phases.window.start_ns && series.end_of(pair[0]) < run.phases.window.end_ns
     });
     gaps.filter_map(|pair| series.silence(run, pair[0], Some(pair[1]))).max_by_key(length)
 }
