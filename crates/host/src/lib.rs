@@ -75,5 +75,5 @@ pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
 pub use thread_waits::WaitSampler;
 pub use throttle::ThrottleCounts;
 pub use tune::{Tuning, restore_tuning};
-pub use user::{User, UserError, owner_remedy, user_name, user_of_group};
+pub use user::{User, UserError, allow_entry, owner_remedy, user_name, user_of_group};
 pub use watched::{WatchedProcesses, WatchedSample};

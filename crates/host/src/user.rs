@@ -12,6 +12,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+/// The rights to enter a folder, without those to list it.
+const ENTRY: u32 = 0o111;
 /// Most bytes read of the list of users.
 const PASSWD_BYTES: u64 = 1 << 20;
 /// The users that servers run as by default if root runs the lab: the first of these that exists. Every machine has
@@ -158,19 +160,21 @@ impl User {
         })
     }
 
-    /// Creates its home, which it owns.
+    /// Creates its home, which it owns, in a folder that it can enter.
     ///
     /// # Errors
     /// [`UserError::Prepare`].
     pub fn prepare_home(&self) -> Result<(), UserError> {
         let failed = |source| UserError::Prepare { path: self.home.clone(), source };
         fs::create_dir_all(&self.home).map_err(failed)?;
+        self.home.parent().map_or(Ok(()), allow_entry).map_err(failed)?;
         std::os::unix::fs::lchown(&self.home, Some(self.uid), Some(self.gid)).map_err(failed)?;
         fs::set_permissions(&self.home, fs::Permissions::from_mode(0o700)).map_err(failed)
     }
 
-    /// Creates a folder that it can write to. The folder stays owned by root and has the sticky bit, so that the user
-    /// can neither rename nor replace `kept`, which root keeps in it; everything else in it becomes owned by the user.
+    /// Creates a folder that it can write to, in one that it can enter. The folder stays owned by root and has the
+    /// sticky bit, so that the user can neither rename nor replace `kept`, which root keeps in it; everything else in it
+    /// becomes owned by the user.
     ///
     /// # Errors
     /// [`UserError::Prepare`] with the file or folder that cannot be handed over.
@@ -180,6 +184,7 @@ impl User {
             move |source| UserError::Prepare { path, source }
         };
         fs::create_dir_all(folder).map_err(failed(folder))?;
+        folder.parent().map_or(Ok(()), allow_entry).map_err(failed(folder))?;
         std::os::unix::fs::lchown(folder, Some(0), Some(self.gid)).map_err(failed(folder))?;
         fs::set_permissions(folder, fs::Permissions::from_mode(0o1775)).map_err(failed(folder))?;
         for entry in fs::read_dir(folder).map_err(failed(folder))?.flatten() {
@@ -206,6 +211,19 @@ impl User {
         }
         std::os::unix::fs::lchown(path, Some(self.uid), Some(self.gid)).map_err(failed)
     }
+}
+
+/// If root runs this program, lets other users enter a folder of the lab, but not list it: root's new folders may be
+/// private by default (umask 077), and the processes that root starts as other users have their files in it.
+///
+/// # Errors
+/// The system's error.
+pub fn allow_entry(folder: &Path) -> io::Result<()> {
+    let mode = fs::metadata(folder)?.permissions().mode();
+    if mode & ENTRY == ENTRY || !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode | ENTRY))
 }
 
 /// The name of the user with this id, or the id if it has none.
@@ -309,7 +327,9 @@ mod tests {
         std::os::unix::fs::symlink(&cache, build.join("deep/link")).unwrap();
         fs::write(build.join("deep/own"), "").unwrap();
         let stranger = User { name: "stranger".into(), uid: 54_321, gid: 54_321, home: "/".into() };
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         stranger.share_folder(&build, ".kept").unwrap();
+        assert_eq!(fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o711);
         let owner = |path: &str| fs::symlink_metadata(build.join(path)).unwrap().uid();
         assert_eq!((owner("deep"), owner("deep/own"), owner("deep/link")), (54_321, 54_321, 54_321));
         assert_eq!((owner("deep/linked"), fs::metadata(&cache).unwrap().uid()), (0, 0));

@@ -108,7 +108,7 @@ impl Balancers<'_> {
         let configuration = filling.fill(&balancer.template);
         let path = folder.join(CONFIGURATION);
         fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&path, &configuration))
+            .and_then(|()| provision::write_readable(&path, configuration.as_bytes()))
             .map_err(|error| fault(format!("cannot write {}: {error}", path.display())))?;
         if let Some(user) = &self.starter.user {
             user.share_folder(folder, CONFIGURATION).map_err(|error| fault(error.to_string()))?;

@@ -3,7 +3,7 @@
 //! It is removed when the sitting ends. A sitting that was killed leaves its folder: the next round with the same state
 //! folder removes it, since its lock is free.
 
-use paceline_host::{FileLock, Id, LockAttempt};
+use paceline_host::{FileLock, Id, LockAttempt, allow_entry};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder for `sitting` in `root`. Removes folders there that belong to no running sitting.
+    /// Makes a folder for `sitting` in `root`, which the users of its processes can enter. Removes folders there that
+    /// belong to no running sitting.
     ///
     /// # Errors
     /// When the folder or its lock cannot be made, or another process holds it.
@@ -36,6 +37,8 @@ impl Scratch {
         }
         let folder = root.join(sitting.as_str());
         fs::create_dir_all(&folder)?;
+        allow_entry(root)?;
+        allow_entry(&folder)?;
         Ok(Self { folder, _lock: lock })
     }
 
@@ -72,6 +75,7 @@ fn remove(root: &Path, id: &Id) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn folders_of_killed_sittings_are_removed_and_others_kept() {
@@ -87,5 +91,20 @@ mod tests {
         let folder = mine.folder().to_owned();
         drop(mine);
         assert!(!folder.exists() && !root.path().join("mine.lock").exists());
+    }
+
+    #[test]
+    fn root_lets_other_users_enter_private_folders() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("mine");
+        fs::create_dir(&folder).unwrap();
+        for private in [root.path(), &folder] {
+            fs::set_permissions(private, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let _scratch = Scratch::begin(root.path(), &Id::parse("mine").unwrap()).unwrap();
+        let wanted = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+        for made in [root.path(), &folder] {
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, wanted);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! initialised, empty data folder, kept with the builds and copied for each launch. Its counters and rows are read by
 //! the commands of its manifest, before and after a run and never during one.
 
+mod folder;
 mod items;
 mod rows;
 
@@ -24,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,7 +229,7 @@ impl Databases<'_> {
 
     /// A new folder for a database, which no other user can write or read.
     fn place(&self, database: &Arc<Database>, id: &str) -> Result<(Scratch, Commands), LaunchError> {
-        let root = root().map_err(|error| of_file("use", &std::env::temp_dir(), error))?;
+        let root = folder::root().map_err(|error| of_file("use", &std::env::temp_dir(), error))?;
         let id = Id::parse(id).map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), false))?;
         let scratch =
             Scratch::begin(&root, &id).map_err(|error| of_file("make a folder in", &root, error))?;
@@ -248,7 +249,7 @@ impl Databases<'_> {
             ("DATABASE_SETTINGS", database.setting_words()),
             ("PACELINE_BUILD", build.to_string_lossy().into_owned()),
             ("HOME", home.to_string_lossy().into_owned()),
-            ("PATH", search_path(database)),
+            ("PATH", folder::search_path(database)),
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), value)).into();
         let commands = Commands {
@@ -383,7 +384,7 @@ impl Commands {
         }
         if let Some(items) = &self.database.commands.items {
             let path = self.home.join(items::FILE);
-            fs::write(&path, items::rows()).map_err(|error| of_file("write", &path, error))?;
+            folder::write(&path, &items::rows()).map_err(|error| of_file("write", &path, error))?;
             self.run("items", items)?;
         }
         Ok(())
@@ -392,7 +393,7 @@ impl Commands {
     fn reset(&self, seed: u64) -> Result<(), LaunchError> {
         for (name, rows) in [("world.tsv", rows::world(seed)), ("fortune.tsv", FORTUNES.to_owned())] {
             let path = self.home.join(name);
-            fs::write(&path, rows).map_err(|error| of_file("write", &path, error))?;
+            folder::write(&path, &rows).map_err(|error| of_file("write", &path, error))?;
         }
         self.run("load", &self.database.commands.load).map(drop)
     }
@@ -537,32 +538,6 @@ fn unprivileged(words: &[&str]) -> Vec<String> {
         None => Vec::new(),
     };
     drop.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect()
-}
-
-/// The folder that holds the folders of all databases of this user: other users may only pass through it.
-fn root() -> io::Result<PathBuf> {
-    let user = rustix::process::geteuid().as_raw();
-    let root = std::env::temp_dir().join(format!("paceline-databases-{user}"));
-    match DirBuilder::new().mode(0o711).create(&root) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let about = fs::symlink_metadata(&root)?;
-    if !about.is_dir() || about.uid() != user || about.mode() & 0o022 != 0 {
-        return Err(io::Error::other(format!(
-            "{} must be a folder that belongs to this user and that no other user can write to",
-            root.display()
-        )));
-    }
-    Ok(root)
-}
-
-/// The PATH of a database's commands.
-fn search_path(database: &Database) -> String {
-    let own = std::env::var("PATH").unwrap_or_default();
-    let folders = database.path.as_deref().and_then(|pattern| glob::glob(pattern).ok());
-    let folder = folders.and_then(|folders| folders.flatten().max());
-    folder.map(|folder| format!("{}:{own}", folder.display())).unwrap_or(own)
 }
 
 /// Adds to a fault that it happened to a database.
