@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The file in a database's folder.
 pub const DATABASE_FILE: &str = "database.toml";
 /// How long a start may take: the slowest known database takes a second.
-const START_TIMEOUT_S: u64 = 20;
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One database.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +109,8 @@ struct WireDatabase {
     path: Option<String>,
     setup: Option<Setup>,
     build: Option<String>,
-    start_timeout_s: Option<u64>,
+    #[serde(default, deserialize_with = "crate::duration::seconds")]
+    start_timeout_s: Option<Duration>,
     #[serde(default)]
     stop_signal: StopSignal,
     port: Option<u16>,
@@ -158,7 +159,7 @@ impl Database {
             path: wire.path,
             setup: wire.setup,
             build: wire.build,
-            start_timeout: Duration::from_secs(wire.start_timeout_s.unwrap_or(START_TIMEOUT_S)),
+            start_timeout: wire.start_timeout_s.unwrap_or(START_TIMEOUT),
             stop_signal: wire.stop_signal,
             commands: wire.commands,
             port: wire.port,
@@ -217,6 +218,7 @@ mod tests {
             ("-c {name}={value}", "-c", "`setting` needs `{name}` and `{value}`"),
             ("\"off\"", "\"off; rm x\"", "setting `fsync`"),
             ("\"INT\"", "\"HUP\"", "unknown value `HUP`"),
+            ("stop_signal = \"INT\"", "start_timeout_s = 9223372036854775807", "the maximum is 36000000"),
         ] {
             let error = read(&DATABASE.replace(from, to)).unwrap_err();
             assert!(error.contains(reported), "{error}");

@@ -106,6 +106,11 @@ fn errors_name_their_line() {
             "[]",
             "server.toml:6: `tags` must contain exactly one of `idiomatic` and `tuned`",
         ),
+        (
+            "[run]",
+            "[run]\nstart_timeout_s = 9223372036854775807",
+            "server.toml:17: 9223372036854775807 seconds are too long: the maximum is 36000000",
+        ),
         ("\"echo one\"", "\" \"", "server.toml:11: `version` is empty: give it a value"),
         (
             "[\"hello\", \"tetra\"]",

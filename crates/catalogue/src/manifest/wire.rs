@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 use toml::Spanned;
 
-/// How long a start may take where the manifest does not say, in seconds (docs/adding-a-server.md).
-const START_TIMEOUT_S: u64 = 10;
+/// How long a start may take where the manifest does not say (docs/adding-a-server.md).
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The forms whose names say their cores.
 const USUAL_FORMS: [(&str, CoresWanted); 2] = [("single", CoresWanted::One), ("cores", CoresWanted::Half)];
 
@@ -66,7 +66,8 @@ struct WireRun {
     command: Option<Spanned<String>>,
     #[serde(default)]
     env: BTreeMap<String, Spanned<String>>,
-    start_timeout_s: Option<u64>,
+    #[serde(default, deserialize_with = "crate::duration::seconds")]
+    start_timeout_s: Option<Duration>,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -162,7 +163,7 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
         version: wire.version.map(Spanned::into_inner).unwrap_or_default(),
         setup: wire.setup,
         build: wire.build.map(|build| build.command),
-        start_timeout: Duration::from_secs(wire.run.start_timeout_s.unwrap_or(START_TIMEOUT_S)),
+        start_timeout: wire.run.start_timeout_s.unwrap_or(START_TIMEOUT),
         forms,
         container,
         fixed: FixedAddress {
