@@ -39,6 +39,9 @@ const LOADER: &str = "loader";
 const AROUND_LAUNCH: Duration = Duration::from_secs(300);
 /// The same for each load.
 const AROUND_LOAD: Duration = Duration::from_secs(90);
+/// The longest job that is requested: 10,000 hours, the longest time that a plan can state. A load that ends after a
+/// number of requests may have no limit, and Slurm's are minutes in 32 bits.
+const LONGEST_JOB: Duration = Duration::from_secs(36_000_000);
 /// Longest time for a database to be ready: its commands have 120 s each.
 const DATABASE_LIMIT: Duration = Duration::from_secs(600);
 /// Longest time for a balancer to be ready: its version command and three starts.
@@ -185,7 +188,6 @@ impl Fleet {
         launch: &PlannedLaunch,
         warm_up: LaunchWarmUp,
     ) -> Result<Allocation, LaunchError> {
-        let loads: Duration = launch.cells.iter().map(|cell| cell.load.limit() + AROUND_LOAD).sum();
         let mut roles = vec![(LOADER.to_owned(), self.settings.loaders.unwrap_or(1))];
         if self.has_server() {
             roles.insert(0, (SERVER.to_owned(), 1));
@@ -200,7 +202,10 @@ impl Fleet {
             name: format!("paceline-{}", (self.new_id)()),
             partition,
             roles,
-            limit: launch.server.start_timeout + warm_up.limit() + loads + AROUND_LAUNCH,
+            limit: job_limit(
+                launch.server.start_timeout.saturating_add(warm_up.limit()),
+                launch.cells.iter().map(|cell| cell.load.limit()),
+            ),
             queue_limit: self.settings.queue_limit,
         };
         Allocation::request(&request, self.interrupt).map_err(|error| match error {
@@ -409,6 +414,12 @@ impl ReservedMachines {
     }
 }
 
+/// The time limit of a launch's job: the time until its first load, and its loads.
+fn job_limit(before: Duration, loads: impl Iterator<Item = Duration>) -> Duration {
+    let loads = loads.map(|load| load.saturating_add(AROUND_LOAD));
+    loads.fold(before.saturating_add(AROUND_LAUNCH), Duration::saturating_add).min(LONGEST_JOB)
+}
+
 /// The address by which a node was reached.
 fn address_of(node: &Node) -> Result<IpAddr, LaunchError> {
     let message = || format!("the address of {} is unknown: give the address with --listen", node.host());
@@ -442,4 +453,17 @@ fn provide(node: &Node, folder: &Path, interrupt: Interrupt) -> Result<(), Launc
     let arrived: Result<(), String> =
         node.ask_within(&ToNode::Arrived(content), SEND_LIMIT, interrupt).map_err(of_node)?;
     arrived.map_err(fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_has_time_for_its_loads_and_a_limit() {
+        let limit = |loads: &[Duration]| job_limit(Duration::from_secs(10), loads.iter().copied());
+        let second = Duration::from_secs(1);
+        assert_eq!(limit(&[second, second * 2]), second * 13 + AROUND_LAUNCH + AROUND_LOAD * 2);
+        assert_eq!(limit(&[Duration::MAX, second]), LONGEST_JOB);
+    }
 }
