@@ -11,6 +11,8 @@ const WARMUP: Duration = Duration::from_secs(1);
 const CONFIRM: Duration = Duration::from_secs(20);
 /// Windows of a search at most, as in the command.
 const MAX_WINDOWS: u32 = 40;
+/// Instances behind a balancer at most: each is at least one process, with a port of its own.
+const MAX_INSTANCES: u32 = 1_000;
 /// What is wrong with a load: the key to blame, and the problem in words.
 pub(super) type KeyProblem = (&'static str, String);
 
@@ -226,6 +228,9 @@ fn unsupported_setting(load: &PlanLoad) -> Option<KeyProblem> {
 fn balance(load: &PlanLoad, balance: &Balance, has_database: bool) -> Result<(), KeyProblem> {
     if balance.instances == Some(0) {
         return Err(("instances", "`instances` must be at least 1".into()));
+    }
+    if let Some(instances) = balance.instances.filter(|instances| *instances > MAX_INSTANCES) {
+        return Err(("instances", format!("`instances` is {instances}; the maximum is {MAX_INSTANCES}")));
     }
     let pin = balance.pin.unwrap_or_default();
     if pin.database != PinDatabase::Own && !has_database {

@@ -367,6 +367,7 @@ fn conflicting_settings_are_reported() {
             "`twins` cannot contain `close`: the load is pipelined",
         ),
         ("duration = \"1s\"\ninstances = 4", "`instances` needs a `balancer`"),
+        ("duration = \"1s\"\nbalancer = \"x\"\ninstances = 4294967295", "the maximum is 1000"),
         ("duration = \"1s\"\nfault = \"kill-one\"", "`fault` needs a `balancer`"),
         (
             "duration = \"1s\"\npin = { database = \"server\" }",
