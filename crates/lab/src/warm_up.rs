@@ -8,10 +8,11 @@
 
 use crate::case_request::{BodyFolder, CaseRequest, ValidatedBodies, mix_of};
 use crate::deployment::Deployment;
+use crate::generator::{GeneratorExit, check_ended, stderr_tail};
 use crate::launch::LaunchError;
 use paceline_catalogue::{Cell, LaunchWarmUp, MAX_REQUESTS, WorkloadCase};
 use paceline_host::Interrupt;
-use paceline_host::shepherd::{CommandOutput, Shepherd, ShepherdOrder};
+use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder};
 use paceline_record::{Phase, Route, Second, Stage, WarmUp, WorkloadProtocol};
 use std::fs;
 use std::net::SocketAddr;
@@ -26,6 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 const MARGIN: Duration = Duration::from_secs(20);
 /// How long it may take to end when asked to.
 const STOP_LIMIT: Duration = Duration::from_secs(2);
+/// The file of its errors.
+const ERRORS: &str = "warm-up.err";
 /// A shorter row of the generator is not a whole second.
 const WHOLE_SECOND_S: f64 = 0.9;
 /// The rows of a minute take about 60 kB.
@@ -52,7 +55,7 @@ impl Warmer<'_> {
     /// of HTTP by their weights in their workloads; without any, those of the first cell.
     ///
     /// # Errors
-    /// [`LaunchError`] when the server ends or the generator cannot be started or followed, and on Ctrl-C.
+    /// [`LaunchError`] when the server ends, the generator cannot be started or fails, and on Ctrl-C.
     pub fn warm_up(&self, deployment: &mut Deployment, cells: &[Cell]) -> Result<WarmUp, LaunchError> {
         let address = deployment
             .address_by(Route::Balanced)
@@ -103,17 +106,25 @@ impl Warmer<'_> {
         let mut generator = Shepherd::start(self.shepherd, &order)
             .map_err(|error| fault(format!("cannot start the generator: {error}")))?;
         let begun = Instant::now();
-        let rates = loop {
+        let (rates, ended) = loop {
             let ended = generator.wait_ended(LOOK_EVERY);
             self.check(deployment)?;
             let rates = rates(&rows);
             if ended.is_some() || begun.elapsed() > length + MARGIN || is_enough(&rates) {
-                break rates;
+                break (rates, ended);
             }
         };
         // If the generator does not end, the next launch will notice.
         let _ = generator.stop();
-        Ok(rates)
+        let failed = ended.and_then(|ended| failure(ended, begun.elapsed(), &self.folder.join(ERRORS)));
+        match failed {
+            Some(failed) => {
+                // Its clients notice the end of a server before the report of it arrives.
+                self.pause(deployment, LOOK_EVERY)?;
+                Err(failed)
+            }
+            None => Ok(rates),
+        }
     }
 
     /// Leaves the server without load.
@@ -178,7 +189,7 @@ impl Warmer<'_> {
         say("--format", "json".to_owned());
         let output = CommandOutput::Files {
             stdout: self.folder.join("warm-up.json"),
-            stderr: self.folder.join("warm-up.err"),
+            stderr: self.folder.join(ERRORS),
         };
         let plain = ShepherdOrder::plain(command, self.folder.to_owned(), STOP_LIMIT);
         ShepherdOrder { cores: self.cores.to_vec(), output, ..plain }
@@ -187,6 +198,19 @@ impl Warmer<'_> {
 
 fn fault(message: String) -> LaunchError {
     LaunchError::fault(Stage::Generate, format!("warm-up: {message}"), false)
+}
+
+/// The fault of a generator that has ended without having measured; its standard error says why.
+fn failure(ended: Ended, elapsed: Duration, errors: &Path) -> Option<LaunchError> {
+    let finished = GeneratorExit {
+        ended,
+        stdout: String::new(),
+        stderr: stderr_tail(errors),
+        cpu_s: 0.0,
+        elapsed_s: elapsed.as_secs_f64(),
+    };
+    let problem = check_ended(&finished).err()?;
+    Some(LaunchError::fault(Stage::Generate, format!("warm-up: {problem}"), ended.is_unseen()))
 }
 
 /// The different cases of some cells that one run can ask for: those of HTTP, or else one of another protocol.
@@ -232,5 +256,19 @@ mod tests {
         fs::write(&rows, text.join("\n")).unwrap();
         assert_eq!(rates(&rows), [100.0, 80.0]);
         assert!(rates(&folder.path().join("none")).is_empty());
+    }
+
+    #[test]
+    fn a_generator_that_failed_is_a_fault_with_its_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let errors = folder.path().join(ERRORS);
+        fs::write(&errors, "too many open files\n").unwrap();
+        let of = |code| {
+            let ended = Ended { code: Some(code), signal: None, asked: false };
+            failure(ended, Duration::from_secs(1), &errors)
+        };
+        assert_eq!((of(0), of(1)), (None, None), "it has measured");
+        let Some(LaunchError::Fault { fault, .. }) = of(3) else { panic!("it has not measured") };
+        assert_eq!(fault.message, "warm-up: the generator ended with exit status 3: too many open files");
     }
 }

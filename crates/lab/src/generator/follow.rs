@@ -8,6 +8,7 @@ use super::events::{PhaseEvent, PhaseEventReader};
 use super::observation::{
     FaultInjection, MeasuredProcesses, ObservedFault, Peaks, ReportedWindow, Snapshot, fault_after,
 };
+use super::record::stderr_tail;
 use super::{liveness, paceline};
 use crate::balancer::BalancerTotals;
 use crate::deployment::{Deployment, RolePlace};
@@ -27,8 +28,6 @@ const MARGIN: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(2);
 /// How long after the pipe's end the report of the generator's end may come.
 const END_REPORT_LIMIT: Duration = Duration::from_secs(5);
-/// How much of a generator's standard error goes into a message.
-const STDERR_BYTES: usize = 2 * 1024;
 
 /// How a generator's run is started.
 #[derive(Clone, Debug)]
@@ -113,7 +112,7 @@ pub fn follow(
         ended,
         stdout: paceline_files::read_text(&following.folder.join("stdout"), paceline_files::MAX_OUTPUT_BYTES)
             .unwrap_or_default(),
-        stderr: tail(&following.folder.join("stderr")),
+        stderr: stderr_tail(&following.folder.join("stderr")),
         cpu_s: gone.usage.user_s + gone.usage.system_s,
         elapsed_s: watch.start.elapsed().as_secs_f64(),
     };
@@ -393,9 +392,4 @@ fn instant_of(monotonic_ns: u64) -> Instant {
     let ago = Duration::from_nanos(system::monotonic_ns().saturating_sub(monotonic_ns));
     let now = Instant::now();
     now.checked_sub(ago).unwrap_or(now)
-}
-
-fn tail(path: &Path) -> String {
-    let bytes = paceline_files::tail(path, STDERR_BYTES as u64).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).trim().to_owned()
 }

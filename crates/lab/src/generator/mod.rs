@@ -21,6 +21,7 @@ pub(crate) use observation::ReportedWindow;
 
 pub use assignment::{Assignment, GeneratorExit, GeneratorResult, LoadGenerator};
 pub use follow::{FollowOptions, ObservedRun, follow};
+pub(crate) use record::{check_ended, stderr_tail};
 
 use crate::LabError;
 use paceline_peers::{PrintedReport, launchable, peer};

@@ -1,4 +1,4 @@
-//! Reads the record that a generator has written.
+//! Reads what a generator has left: its exit status, its errors and its record.
 
 use super::assignment::{GeneratorExit, GeneratorResult};
 use paceline_record::read_run;
@@ -7,6 +7,14 @@ use std::path::Path;
 
 /// Exit status of a run that was measured, whether or not it is valid.
 const MEASURED: [i32; 2] = [0, 1];
+/// How much of a generator's standard error goes into a message.
+const STDERR_BYTES: u64 = 2 * 1024;
+
+/// The end of the file with a generator's standard error.
+pub fn stderr_tail(path: &Path) -> String {
+    let bytes = paceline_files::tail(path, STDERR_BYTES).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
 
 /// An error, with what the generator said.
 fn failed(what: String, finished: &GeneratorExit) -> String {
