@@ -29,7 +29,7 @@ const CHECK_REQUESTS: u32 = 25;
 /// The share of the expected work that may be missing in a check: a response may draw a row twice.
 const MAX_MISSING: f64 = 0.05;
 
-/// The work of a database over a run, as far as it has counters for it.
+/// The work of a database over a run, as far as it has counters for it. `None` on Ctrl-C.
 pub(crate) fn database_use(
     cell: &Cell,
     followed: &ObservedRun,
@@ -37,20 +37,27 @@ pub(crate) fn database_use(
     before: Option<DatabaseCounts>,
     address: Option<SocketAddr>,
     interrupt: Interrupt,
-) -> DatabaseUse {
+) -> Option<DatabaseUse> {
     // Before the requests below, which are counted too.
-    let after = database.counts().ok();
+    let after = match database.counts() {
+        Err(LaunchError::Interrupted) => return None,
+        after => after.ok(),
+    };
     let work = cell.case.database.unwrap_or_default();
     let asked = address.filter(|_| work.returns_updated_rows());
-    DatabaseUse {
+    let stored = match asked {
+        Some(address) => stored(&cell.case, address, database, interrupt).ok()?,
+        None => None,
+    };
+    Some(DatabaseUse {
         database: database.receipt.clone(),
         work,
         responses: responses(&followed.measured.run),
         counted: before.zip(after).map(|(before, after)| after.since(&before)),
-        stored: asked.and_then(|address| stored(&cell.case, address, database, interrupt)),
+        stored,
         process: None,
         recovery: None,
-    }
+    })
 }
 
 /// The record of a database that ended under load.
@@ -76,9 +83,25 @@ fn responses(run: &Run) -> u64 {
     of_intervals.max(run.total.counts.ok)
 }
 
-/// Requests updates one after another, and checks whether the database has the returned rows. Each request has its own
-/// connection, so that they spread over the processes of a server.
-pub(crate) fn stored(
+/// Requests updates one after another, and checks whether the database has the returned rows; `None` if a request or
+/// the database fails.
+///
+/// # Errors
+/// [`LaunchError::Interrupted`] on Ctrl-C, which makes both fail too.
+fn stored(
+    case: &WorkloadCase,
+    address: SocketAddr,
+    database: &RunningDatabase,
+    interrupt: Interrupt,
+) -> Result<Option<StoredRows>, LaunchError> {
+    match stored_rows(case, address, database, interrupt) {
+        None if interrupt.requested() => Err(LaunchError::Interrupted),
+        rows => Ok(rows),
+    }
+}
+
+/// Each request has its own connection, so that they spread over the processes of a server.
+fn stored_rows(
     case: &WorkloadCase,
     address: SocketAddr,
     database: &RunningDatabase,
@@ -127,7 +150,7 @@ pub fn examine_database(
             missing(work, &counted),
         ));
         if work.returns_updated_rows() {
-            let wrong = not_stored(stored(case, address, database, engine.interrupt));
+            let wrong = not_stored(stored(case, address, database, engine.interrupt)?);
             checks.push(same(format!("{} {}: updates stored", case.method, case.path), wrong));
         }
     }
@@ -158,7 +181,7 @@ fn missing(work: DatabaseWork, counted: &DatabaseCounts) -> Option<String> {
     ];
     let wrong: Vec<String> = pairs
         .into_iter()
-        .map(|(what, counted, each)| (what, counted, u64::from(each * CHECK_REQUESTS)))
+        .map(|(what, counted, each)| (what, counted, u64::from(each) * u64::from(CHECK_REQUESTS)))
         .filter(|(_, counted, expected)| (*counted as f64) < *expected as f64 * (1.0 - MAX_MISSING))
         .map(|(what, counted, expected)| format!("{counted} {what} instead of {expected}"))
         .collect();
@@ -168,6 +191,14 @@ fn missing(work: DatabaseWork, counted: &DatabaseCounts) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_of_any_size_can_be_missing() {
+        let work = DatabaseWork { selects: u32::MAX, rows_read: 1, rows_updated: 0 };
+        let counted = DatabaseCounts { rows_read: 24, ..DatabaseCounts::default() };
+        let expected = "0 statements instead of 107374182375 in 25 requests";
+        assert_eq!(missing(work, &counted).as_deref(), Some(expected));
+    }
 
     #[test]
     fn updates_are_stored_if_every_reported_row_is() {

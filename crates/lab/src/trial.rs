@@ -123,11 +123,11 @@ pub fn measure(
                 trial.log_tail.push_str(&launch.database_log());
             }
             trial.balancing = balancing(&followed, launch);
-            trial.database = counted_database(launch, cell).map(|database| {
-                audit::database_use(cell, &followed, database, before, launch.address(), following.interrupt)
-            });
-            if let Some(used) = &mut trial.database {
+            if let Some(database) = counted_database(launch, cell) {
+                let (address, interrupt) = (launch.address(), following.interrupt);
+                let mut used = audit::database_use(cell, &followed, database, before, address, interrupt)?;
                 used.process = processes(&followed, &[ProcessRole::Database]).pop();
+                trial.database = Some(used);
             }
             Some(judged(complete(trial, followed, launch.source())))
         }
