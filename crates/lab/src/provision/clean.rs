@@ -4,7 +4,7 @@
 //! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
 //! never removed.
 
-use super::{Provisioner, container};
+use super::{Provisioner, container, rollback};
 use paceline_catalogue::{BrokenEntry, Catalogue};
 use std::fs;
 use std::io;
@@ -43,10 +43,8 @@ impl LeftOver {
         if fs::symlink_metadata(&self.path)?.is_dir() {
             // The engine keeps the files of an image.
             container::forget(&self.path);
-            fs::remove_dir_all(&self.path)
-        } else {
-            fs::remove_file(&self.path)
         }
+        rollback::remove(&self.path)
     }
 }
 
@@ -125,6 +123,7 @@ mod tests {
     use super::*;
     use paceline_catalogue::fixture::TestTree;
     use paceline_host::Interrupt;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn builds_are_kept_by_default_and_results_always() {
@@ -170,6 +169,9 @@ mod tests {
             "build/go-server",
         ];
         assert_eq!(names(true), all);
+        // Unlike root, a user has to open it first.
+        let closed = fs::Permissions::from_mode(0o555);
+        fs::set_permissions(tree.path(".paceline/build/go-gone"), closed).unwrap();
         for left in provisioner.left_overs(&catalogue, false) {
             left.remove().unwrap();
         }

@@ -171,7 +171,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), LabError> {
 
 /// Removes a file, or a folder with its content; links are not followed. Tools make folders that their owner cannot
 /// write (the module cache of Go): these are opened first, which root need not do.
-fn remove(path: &Path) -> io::Result<()> {
+pub(super) fn remove(path: &Path) -> io::Result<()> {
     let is_folder = match fs::symlink_metadata(path) {
         Ok(about) => about.is_dir(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
