@@ -203,4 +203,17 @@ mod tests {
         assert!(matches!(ended, Err(LabError::Interrupted)), "{ended:?}");
         assert_eq!(provisioner.stamp(&server, "setup").as_deref(), Some("made before"));
     }
+
+    #[test]
+    fn a_version_command_waits_for_a_build() {
+        let tree = TestTree::with(&["go-server"]);
+        let catalogue = tree.catalogue();
+        let (interrupt, asked) = Interrupt::by_hand();
+        let provisioner = Provisioner::new(&catalogue.folders, vec!["no-such-shepherd".into()], interrupt);
+        let server = catalogue.server("go-server").unwrap();
+        let _building = provisioner.lock(&server).unwrap();
+        asked.store(true, Ordering::Relaxed);
+        // The version command itself would fail to start.
+        assert!(matches!(provisioner.versions(&server), Err(LabError::Interrupted)));
+    }
 }

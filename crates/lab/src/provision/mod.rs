@@ -259,14 +259,17 @@ impl Provisioner {
         Some(true)
     }
 
-    /// The output of the version command, which identifies what is measured. Its standard error is ignored.
+    /// The output of the version command, which identifies what is measured. Its standard error is ignored. Several
+    /// processes may call this at once: they take turns, also with one that builds.
     ///
     /// # Errors
-    /// [`LabError::NoVersion`] when it prints nothing, [`LabError::Command`] when it fails.
+    /// [`LabError::NoVersion`] when it prints nothing, [`LabError::Command`] when it fails, [`LabError::Interrupted`].
     pub fn versions(&self, server: &Manifest) -> Result<String, LabError> {
         if server.container.is_some() {
             return self.container_version(server);
         }
+        // Another process would empty the file before it is read here.
+        let _lock = self.lock(server)?;
         let file = self.keep_dir(server).join("version.txt");
         let step = self.step(server, "version", &server.version, VERSION_LIMIT)?;
         self.run(&CommandStep { printed: Some(file.clone()), ..step }, server)?;
