@@ -9,6 +9,27 @@ use std::collections::{BTreeMap, BTreeSet};
 /// (opencontainers/distribution-spec).
 const MAX_EXPANDED: usize = 4096;
 
+/// The instructions of Dockerfiles, `FROM` aside.
+const INSTRUCTIONS: [&str; 17] = [
+    "ADD",
+    "ARG",
+    "CMD",
+    "COPY",
+    "ENTRYPOINT",
+    "ENV",
+    "EXPOSE",
+    "HEALTHCHECK",
+    "LABEL",
+    "MAINTAINER",
+    "ONBUILD",
+    "RUN",
+    "SHELL",
+    "STOPSIGNAL",
+    "USER",
+    "VOLUME",
+    "WORKDIR",
+];
+
 /// Programs that download what they are given, or packages of a language or system.
 const DOWNLOADERS: [&str; 34] = [
     "curl",
@@ -61,54 +82,79 @@ pub struct BuildNeeds {
 impl BuildNeeds {
     /// Reads them from the text of a Dockerfile. A build argument has the value in `given`, or its default.
     pub fn from_dockerfile(text: &str, given: &BTreeMap<String, String>) -> Self {
-        let (mut needs, mut stages, mut arguments) = (Self::default(), BTreeSet::new(), BTreeMap::new());
+        let (mut needs, escape) = (Self::default(), escape(text));
+        let mut known = Known { stages: BTreeSet::new(), arguments: BTreeMap::new(), given };
         needs.images.extend(frontend(text));
-        let lines = instructions(text);
-        for line in &lines {
-            let mut words = line.split_whitespace();
-            let instruction = words.next().unwrap_or_default().to_ascii_uppercase();
-            let words: Vec<&str> = words.collect();
-            match instruction.as_str() {
-                "ARG" => {
-                    for (name, default) in words.iter().filter_map(|word| word.split_once('=')) {
-                        let default = default.trim_matches(['"', '\'']);
-                        let value =
-                            given.get(name).cloned().unwrap_or_else(|| expanded(default, &arguments, given));
-                        arguments.insert(name.to_owned(), value);
-                    }
-                }
-                "FROM" => {
-                    let mut names = words.iter().filter(|word| !word.starts_with("--"));
-                    let image = expanded(names.next().unwrap_or(&""), &arguments, given);
-                    needs.add_image(&image, &stages);
-                    if let (Some(word), Some(name)) = (names.next(), names.next())
-                        && word.eq_ignore_ascii_case("as")
-                    {
-                        stages.insert(name.to_ascii_lowercase());
-                    }
-                }
-                "COPY" | "ADD" => {
-                    let from = words.iter().find_map(|word| word.strip_prefix("--from="));
-                    from.iter().for_each(|from| needs.add_image(&expanded(from, &arguments, given), &stages));
-                }
-                "RUN" => {
-                    for from in words.iter().filter_map(|word| mounted_from(word)) {
-                        needs.add_image(&expanded(from, &arguments, given), &stages);
-                    }
-                    needs.add_programs(line);
-                }
-                _ => {}
-            }
-            needs.add_addresses(line);
+        for instruction in instructions(text, escape) {
+            needs.add(&instruction.line, &mut known, true);
+            needs.add_below(&instruction, escape, &mut known);
         }
         needs
     }
 
-    fn add_image(&mut self, image: &str, stages: &BTreeSet<String>) {
-        let is_stage = stages.contains(&image.to_ascii_lowercase()) || image.parse::<u32>().is_ok();
+    /// Adds what an instruction needs. One that may be part of a heredoc defines nothing (`is_certain`): it could
+    /// hide the image that a later one uses.
+    fn add(&mut self, line: &str, known: &mut Known<'_>, is_certain: bool) {
+        let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+        match keyword(line).as_str() {
+            "ARG" => {
+                for (name, default) in words.iter().filter_map(|word| word.split_once('=')) {
+                    let value = if is_certain { known.value(name, default) } else { format!("${name}") };
+                    known.arguments.insert(name.to_owned(), value);
+                }
+            }
+            "FROM" => {
+                let mut names = words.iter().filter(|word| !word.starts_with("--"));
+                self.add_image(names.next().unwrap_or(&""), known);
+                if let (Some(word), Some(name)) = (names.next(), names.next())
+                    && word.eq_ignore_ascii_case("as")
+                    && is_certain
+                {
+                    known.stages.insert(name.to_ascii_lowercase());
+                }
+            }
+            "COPY" | "ADD" => {
+                let from = words.iter().find_map(|word| word.strip_prefix("--from="));
+                from.iter().for_each(|from| self.add_image(from, known));
+            }
+            "RUN" => {
+                words
+                    .iter()
+                    .filter_map(|word| mounted_from(word))
+                    .for_each(|from| self.add_image(from, known));
+                self.add_programs(line);
+            }
+            _ => {}
+        }
+        self.add_addresses(line);
+    }
+
+    /// Adds what the heredocs of an instruction need. An engine that does not know heredocs reads their lines as
+    /// instructions, up to the first line that is none.
+    fn add_below(&mut self, instruction: &Instruction<'_>, escape: char, known: &mut Known<'_>) {
+        let is_script = keyword(&instruction.line) == "RUN";
+        for line in &instruction.below {
+            self.add_addresses(line);
+            if is_script {
+                self.add_programs(line);
+            }
+        }
+        let mut below = instruction.below.iter().copied();
+        while let Some(line) = next_instruction(&mut below, escape) {
+            if is_instruction(&line) {
+                self.add(&line, known, false);
+            } else if instruction.is_exact {
+                break;
+            }
+        }
+    }
+
+    fn add_image(&mut self, image: &str, known: &Known<'_>) {
+        let image = expanded(image, &known.arguments, known.given);
+        let is_stage = known.stages.contains(&image.to_ascii_lowercase()) || image.parse::<u32>().is_ok();
         let is_new = !image.is_empty() && image != "scratch" && !is_stage;
-        if is_new && !self.images.iter().any(|known| known == image) {
-            self.images.push(image.to_owned());
+        if is_new && !self.images.contains(&image) {
+            self.images.push(image);
         }
     }
 
@@ -131,11 +177,50 @@ impl BuildNeeds {
     }
 }
 
-/// The instructions, without comments, each on one line. A comment or an empty line does not end an instruction that
+/// What the instructions so far have defined, and the caller's build arguments.
+struct Known<'a> {
+    stages: BTreeSet<String>,
+    arguments: BTreeMap<String, String>,
+    given: &'a BTreeMap<String, String>,
+}
+
+impl Known<'_> {
+    /// The value of a build argument with this default.
+    fn value(&self, name: &str, default: &str) -> String {
+        let default = default.trim_matches(['"', '\'']);
+        self.given.get(name).cloned().unwrap_or_else(|| expanded(default, &self.arguments, self.given))
+    }
+}
+
+/// An instruction on one line, with the lines below it that are its heredocs.
+struct Instruction<'a> {
+    line: String,
+    below: Vec<&'a str>,
+    /// Whether `below` has nothing else. Otherwise it is the rest of the file, because the end of a heredoc is not
+    /// known.
+    is_exact: bool,
+}
+
+fn instructions(text: &str, escape: char) -> Vec<Instruction<'_>> {
+    let (mut all, mut lines) = (Vec::new(), text.lines());
+    while let Some(line) = next_instruction(&mut lines, escape) {
+        let heredocs = heredocs(&line);
+        let is_exact = heredocs.is_some();
+        let below = match heredocs {
+            Some(heredocs) => heredocs.iter().flat_map(|heredoc| heredoc.body(&mut lines)).collect(),
+            None => lines.by_ref().collect(),
+        };
+        all.push(Instruction { line, below, is_exact });
+    }
+    all
+}
+
+/// The next instruction, without comments, on one line. A comment or an empty line does not end an instruction that
 /// goes on, and nothing is put between its lines.
-fn instructions(text: &str) -> Vec<String> {
-    let (mut all, mut current, escape) = (Vec::new(), String::new(), escape(text));
-    for line in text.lines().map(str::trim_end) {
+fn next_instruction<'a>(lines: &mut impl Iterator<Item = &'a str>, escape: char) -> Option<String> {
+    let mut current = String::new();
+    for line in lines {
+        let line = line.trim_end();
         let content = line.trim_start();
         if content.is_empty() || content.starts_with('#') {
             continue;
@@ -143,16 +228,109 @@ fn instructions(text: &str) -> Vec<String> {
         let part = if current.is_empty() { content } else { line };
         match part.strip_suffix(escape) {
             Some(begun) => current.push_str(begun),
-            None => {
-                current.push_str(part);
-                all.push(std::mem::take(&mut current));
-            }
+            None => return Some(current + part),
         }
     }
-    if !current.is_empty() {
-        all.push(current);
+    (!current.is_empty()).then_some(current)
+}
+
+/// The instruction's name, in capital letters.
+fn keyword(line: &str) -> String {
+    line.split_whitespace().next().unwrap_or_default().to_ascii_uppercase()
+}
+
+/// Whether a line in a heredoc could be an instruction: most texts with `from` (SQL, Python) could not.
+fn is_instruction(line: &str) -> bool {
+    let keyword = keyword(line);
+    let words = line.split_whitespace().skip(1).filter(|word| !word.starts_with("--"));
+    match (keyword.as_str(), words.collect::<Vec<_>>().as_slice()) {
+        ("FROM", [_]) => true,
+        ("FROM", [_, word, _]) => word.eq_ignore_ascii_case("as"),
+        (keyword, _) => INSTRUCTIONS.contains(&keyword),
     }
-    all
+}
+
+/// A heredoc: `<<NAME`, or `<<-NAME`.
+struct Heredoc {
+    /// The line that ends it.
+    name: String,
+    /// Whether tabs before that line are ignored.
+    strips_tabs: bool,
+}
+
+impl Heredoc {
+    /// Its lines. The line that ends it is taken too.
+    fn body<'a>(&self, lines: &mut impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        let ends = |line: &str| {
+            let line = line.trim_end_matches('\r');
+            let line = if self.strips_tabs { line.trim_start_matches('\t') } else { line };
+            line == self.name
+        };
+        lines.take_while(|line| !ends(line)).collect()
+    }
+}
+
+/// The heredocs of an instruction: words such as `<<EOF`, `<<-EOF` and `3<<'EOF'` of RUN, COPY and ADD, as BuildKit
+/// finds them (`frontend/dockerfile/parser/parser.go`). `None` where it might find others: it finds none on a line that
+/// it cannot split into words, and a name in quotes may be any text.
+fn heredocs(line: &str) -> Option<Vec<Heredoc>> {
+    let mut keywords = line.split_whitespace().map(str::to_ascii_uppercase);
+    let keyword = keywords.find(|word| word != "ONBUILD").unwrap_or_default();
+    if !["RUN", "COPY", "ADD"].contains(&keyword.as_str()) || !line.contains("<<") {
+        return Some(Vec::new());
+    }
+    let mut found = Vec::new();
+    for word in shell_words(line)? {
+        let Some(rest) = word.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix("<<") else {
+            continue;
+        };
+        let (strips_tabs, rest) = rest.strip_prefix('-').map_or((false, rest), |rest| (true, rest));
+        if rest.is_empty() || rest.contains('<') {
+            continue;
+        }
+        let quoted = ['"', '\''].iter().find_map(|quote| rest.strip_prefix(*quote)?.strip_suffix(*quote));
+        let name = quoted.unwrap_or(rest);
+        if name.is_empty() || !is_name(name) {
+            return None;
+        }
+        found.push(Heredoc { name: name.to_owned(), strips_tabs });
+    }
+    Some(found)
+}
+
+/// The words of a line, with their quotes and escapes; `None` if a quote does not end, or a variable is not just a
+/// name.
+fn shell_words(line: &str) -> Option<Vec<&str>> {
+    let (mut words, mut begin, mut quote) = (Vec::new(), None, None);
+    let mut characters = line.char_indices();
+    while let Some((at, c)) = characters.next() {
+        if quote.is_none() && c.is_whitespace() {
+            words.extend(begin.take().map(|begin: usize| &line[begin..at]));
+            continue;
+        }
+        begin.get_or_insert(at);
+        match c {
+            '\\' if quote != Some('\'') => {
+                characters.next();
+            }
+            '$' if quote != Some('\'') && !is_plain_variable(&line[at + 1..]) => return None,
+            '"' | '\'' if quote == Some(c) => quote = None,
+            '"' | '\'' if quote.is_none() => quote = Some(c),
+            _ => {}
+        }
+    }
+    words.extend(begin.map(|begin| &line[begin..]));
+    quote.is_none().then_some(words)
+}
+
+/// Whether the text after a dollar sign is a name, a name in braces, or none.
+fn is_plain_variable(after: &str) -> bool {
+    let Some(inner) = after.strip_prefix('{') else { return true };
+    inner.split_once('}').is_some_and(|(name, _)| !name.is_empty() && is_name(name))
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The character before a line break that continues an instruction: a backslash, unless a directive (`# escape=`) sets
@@ -254,6 +432,31 @@ mod tests {
         assert_eq!(images("# a comment\n# escape=`\nFROM a\nRUN b `date`\nFROM c\n"), ["a", "c"]);
         assert_eq!(images("# a=b\n# escape=`\nFROM a\nRUN b `\nFROM c\n"), ["a", "c"]);
         assert_eq!(images("# escape=`\nFROM `\n a\nRUN dir C:\\\nFROM c\n"), ["a", "c"]);
+    }
+
+    #[test]
+    fn a_heredoc_hides_no_image() {
+        let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
+        for name in ["EOF", "'EOF'", "-\"EOF\"", "'any text'"] {
+            let end = name.trim_matches(['-', '"', '\'']);
+            let text = format!("FROM a\nRUN <<{name}\nFROM x AS evil/image\n{end}\nFROM evil/image\n");
+            assert_eq!(images(&text), ["a", "x", "evil/image"], "{name}");
+        }
+        assert_eq!(images("ARG A=b\nFROM a\nCOPY <<E /x\nARG A=a\nE\nFROM $A\n"), ["a", "$A"]);
+        for word in ["'<<EOF'", "\\<<EOF", "<<<EOF", "<< EOF", "it's <<EOF", "${A^} <<EOF"] {
+            let text = format!("FROM a\nRUN echo {word}\nFROM evil/image\nEOF\n");
+            assert_eq!(images(&text), ["a", "evil/image"], "{word}");
+        }
+    }
+
+    #[test]
+    fn heredocs_are_no_instructions() {
+        let text = "FROM a AS build\nRUN 3<<-A sh <<'B'\npip install x\nFROM b\n\tA\ncurl https://c/\nB\n\
+                    RUN python3 <<EOF > ${D}/x\nfrom os import path\nEOF\nFROM build\n";
+        let needs = BuildNeeds::from_dockerfile(text, &BTreeMap::new());
+        assert_eq!(needs.images, ["a"]);
+        assert_eq!(needs.downloaders, ["pip", "curl"]);
+        assert_eq!(needs.addresses, ["https://c/"]);
     }
 
     #[test]
