@@ -29,7 +29,7 @@ pub struct Database {
     pub packages: Vec<String>,
     /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
-    /// A pattern of folders; the last match is put before the PATH of its commands.
+    /// A pattern of folders; the last match is put before the PATH of its commands. Numbers are ordered as numbers.
     pub path: Option<String>,
     /// The command that fetches what no package contains, once.
     pub setup: Option<Setup>,

@@ -41,14 +41,50 @@ pub(super) fn write(path: &Path, content: &str) -> io::Result<()> {
 /// The PATH of a database's commands.
 pub(super) fn search_path(database: &Database) -> String {
     let own = std::env::var("PATH").unwrap_or_default();
-    let folders = database.path.as_deref().and_then(|pattern| glob::glob(pattern).ok());
-    let folder = folders.and_then(|folders| folders.flatten().max());
+    let folder = database.path.as_deref().and_then(newest);
     folder.map(|folder| format!("{}:{own}", folder.display())).unwrap_or(own)
+}
+
+/// The last match of a pattern, with numbers in names ordered as numbers: 17 after 9.6.
+fn newest(pattern: &str) -> Option<PathBuf> {
+    let of_path = |path: &PathBuf| {
+        let pieces = path.iter().map(|name| pieces(&name.to_string_lossy()));
+        pieces.collect::<Vec<_>>()
+    };
+    glob::glob(pattern).ok()?.flatten().max_by_key(of_path)
+}
+
+/// The texts in a name, each with the number that follows it: the count of its digits, then these.
+fn pieces(mut name: &str) -> Vec<(String, usize, String)> {
+    let mut pieces = Vec::new();
+    while !name.is_empty() {
+        let (text, rest) = name.split_at(name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len()));
+        let (number, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+        let number = number.trim_start_matches('0');
+        pieces.push((text.to_owned(), number.len(), number.to_owned()));
+        name = rest;
+    }
+    pieces
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_version_is_found_by_its_number() {
+        let root = tempfile::tempdir().unwrap();
+        let pattern = root.path().join("*/bin");
+        let newest = || newest(&pattern.to_string_lossy());
+        assert_eq!(newest(), None);
+        for version in ["9", "9.6", "10", "17"] {
+            let folder = root.path().join(version).join("bin");
+            fs::create_dir_all(&folder).unwrap();
+            assert_eq!(newest(), Some(folder));
+        }
+        fs::create_dir_all(root.path().join("9.10/bin")).unwrap();
+        assert_eq!(newest(), Some(root.path().join("17/bin")));
+    }
 
     #[test]
     fn a_written_file_is_readable_and_no_link_is_followed() {
