@@ -76,9 +76,21 @@ pub fn fill(words: &[String], assignment: &Assignment) -> Vec<String> {
         (DURATION, format!("{duration_s}")),
         (THREADS, threads(words, assignment).to_string()),
     ];
-    let fill_word =
-        |word: &String| values.iter().fold(word.clone(), |word, (name, value)| word.replace(name, value));
-    words.iter().map(fill_word).collect()
+    words.iter().map(|word| filled(word, &values)).collect()
+}
+
+/// A word with the values of placeholders in place. A value is not searched for further placeholders: a URL may contain
+/// such a text.
+fn filled(word: &str, values: &[(&str, String)]) -> String {
+    let (mut done, mut rest) = (String::new(), word);
+    while let Some((before, from)) = rest.find('{').map(|at| rest.split_at(at)) {
+        let known = values.iter().find_map(|(name, value)| Some((value.as_str(), from.strip_prefix(*name)?)));
+        let (value, after) = known.unwrap_or_else(|| from.split_at(1));
+        done.push_str(before);
+        done.push_str(value);
+        rest = after;
+    }
+    done + rest
 }
 
 #[cfg(test)]
@@ -112,6 +124,15 @@ mod tests {
         assert_eq!(threads(100, 3), "-t2");
         assert_eq!(threads(7, 3), "-t1");
         assert_eq!(threads(7, 7), "-t7");
+    }
+
+    #[test]
+    fn a_url_is_put_in_place_as_it_is() {
+        let url = "http://h/{threads}?{url}=é{x}";
+        let assignment = Assignment { url: url.to_owned(), ..assignment() };
+        let filled = fill(&words("wrk -H{é {url}#{connections}/{url}"), &assignment);
+        let connections = assignment.load.connections;
+        assert_eq!(filled, ["wrk".to_owned(), "-H{é".to_owned(), format!("{url}#{connections}/{url}")]);
     }
 
     #[test]
