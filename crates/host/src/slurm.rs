@@ -9,8 +9,8 @@ use crate::{Interrupt, KeptOutput, Place};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// Longest time for a command that only queries the controller, in seconds. It blocks about 7 s while the controller is
 /// down.
@@ -67,7 +67,7 @@ pub enum SlurmError {
         /// Its output, or its exit status.
         said: String,
     },
-    /// No nodes were granted in time, or they never can be.
+    /// No nodes were granted in time.
     #[error("Slurm granted no nodes within {waited_s} s (--queue-limit): {said}")]
     NotGranted {
         /// The longest wait.
@@ -184,22 +184,39 @@ fn grant(
     command.args(constraint(&request.roles, features));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let start = |source| SlurmError::Start { command: "salloc", source };
+    let begun = Instant::now();
     let mut child = command.spawn().map_err(start)?;
     let errors =
         child.stderr.take().map(|errors| KeptOutput::from_stream(errors, MAX_SAID_BYTES)).transpose();
     let errors = errors.map_err(start)?;
-    while child.try_wait().map_err(start)?.is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(start)? {
+            break status;
+        }
         if interrupt.requested() {
             let _ = child.kill();
             let _ = child.wait();
             return Err(SlurmError::Interrupted);
         }
         std::thread::sleep(Interrupt::CHECK_INTERVAL);
-    }
+    };
+    let elapsed = begun.elapsed();
     let said = errors.map_or_else(String::new, |errors| errors.text());
     let granted =
         said.lines().find_map(|line| line.split("Granted job allocation ").nth(1)?.trim().parse().ok());
-    granted.ok_or_else(|| SlurmError::NotGranted { waited_s, said: said.trim().replace('\n', "; ") })
+    granted.ok_or_else(|| not_granted(&said, status, elapsed, waited_s))
+}
+
+/// Why `salloc` ended without nodes: it has waited for them, or Slurm refused the request at once, such as one for a
+/// partition that does not exist.
+fn not_granted(said: &str, status: ExitStatus, elapsed: Duration, waited_s: u64) -> SlurmError {
+    let said = said.trim().replace('\n', "; ");
+    let said = if said.is_empty() { status.to_string() } else { said };
+    // Slurm counts whole seconds.
+    if elapsed.as_secs() + 1 < waited_s {
+        return SlurmError::Failed { command: "salloc", said };
+    }
+    SlurmError::NotGranted { waited_s, said }
 }
 
 /// The features that the nodes must have; `None` if no node has any of them.
@@ -283,6 +300,19 @@ mod tests {
         let both = constraint(&roles(&[("server", 1), ("loader", 2)]), &known);
         assert_eq!(both.unwrap(), "--constraint=[server*1&loader*2]");
         assert_eq!(constraint(&roles(&[("loader", 2)]), &["(null)"].into()), None);
+    }
+
+    #[test]
+    fn a_refused_request_is_no_wait_for_nodes() {
+        let of = |said: &str, elapsed_ms| {
+            let elapsed = Duration::from_millis(elapsed_ms);
+            not_granted(said, ExitStatus::default(), elapsed, 60).to_string()
+        };
+        let refused = "salloc: error: Job submit/allocate failed: Invalid partition name specified\n";
+        assert_eq!(of(refused, 200), format!("salloc failed: {}", refused.trim()));
+        assert_eq!(of("", 200), format!("salloc failed: {}", ExitStatus::default()));
+        assert_eq!(of("a\nb\n", 60_100), "Slurm granted no nodes within 60 s (--queue-limit): a; b");
+        assert_eq!(of("a", 59_500), "Slurm granted no nodes within 60 s (--queue-limit): a");
     }
 
     #[test]
