@@ -15,9 +15,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long a client of the page, or the collector, may take.
+/// How long a client of the page, or the collector, may take to send what is read, and to receive what is sent.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// The longest request head that is read.
 const MAX_HEAD_BYTES: u64 = 16 * 1024;
@@ -123,9 +123,7 @@ fn serve(listener: &TcpListener, metrics: &Mutex<impl LiveValues>) {
 }
 
 fn answer(stream: TcpStream, text: &str) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIME_LIMIT))?;
-    stream.set_write_timeout(Some(TIME_LIMIT))?;
-    let mut lines = BufReader::new((&stream).take(MAX_HEAD_BYTES));
+    let mut lines = BufReader::new(TimedStream::new(&stream).take(MAX_HEAD_BYTES));
     let mut line = String::new();
     while lines.read_line(&mut line)? > 2 {
         line.clear();
@@ -135,7 +133,43 @@ fn answer(stream: TcpStream, text: &str) -> io::Result<()> {
          Connection: close\r\n\r\n",
         text.len()
     );
-    (&stream).write_all(format!("{head}{text}").as_bytes())
+    TimedStream::new(&stream).write_all(format!("{head}{text}").as_bytes())
+}
+
+/// A connection that is used until a moment, however many bytes come in how many pieces.
+struct TimedStream<'a> {
+    stream: &'a TcpStream,
+    until: Instant,
+}
+
+impl<'a> TimedStream<'a> {
+    fn new(stream: &'a TcpStream) -> Self {
+        Self { stream, until: Instant::now() + TIME_LIMIT }
+    }
+
+    /// The time until then.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl io::Read for TimedStream<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(buffer)
+    }
+}
+
+impl io::Write for TimedStream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Sends exports until the run ends. Returns the error of the last one that failed, if none after it succeeded.
@@ -148,12 +182,10 @@ fn export(url: &Url, requests: &Receiver<String>) -> Option<io::Error> {
 }
 
 fn post(url: &Url, body: &str) -> io::Result<()> {
-    let mut stream = connect_to_host(url, TIME_LIMIT)?;
-    stream.set_read_timeout(Some(TIME_LIMIT))?;
-    stream.set_write_timeout(Some(TIME_LIMIT))?;
-    stream.write_all(format!("{}{body}", head(url, body.len())).as_bytes())?;
+    let stream = connect_to_host(url, TIME_LIMIT)?;
+    TimedStream::new(&stream).write_all(format!("{}{body}", head(url, body.len())).as_bytes())?;
     let mut line = String::new();
-    BufReader::new((&stream).take(MAX_HEAD_BYTES)).read_line(&mut line)?;
+    BufReader::new(TimedStream::new(&stream).take(MAX_HEAD_BYTES)).read_line(&mut line)?;
     match line.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok()) {
         Some(200..300) => Ok(()),
         _ => Err(io::Error::other(format!("the collector answered {:?}", line.trim()))),
@@ -182,6 +214,20 @@ fn collector(text: &str) -> Result<Url, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_has_a_limited_time_for_all_its_bytes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        client.write_all(b"GET").unwrap();
+        let mut timed = TimedStream { stream: &stream, until: Instant::now() + Duration::from_secs(600) };
+        let mut byte = [0];
+        timed.read_exact(&mut byte).unwrap();
+        timed.until = Instant::now();
+        assert_eq!(timed.read(&mut byte).unwrap_err().kind(), io::ErrorKind::TimedOut, "a byte is there");
+        assert_eq!(timed.write(&byte).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
 
     #[test]
     fn the_host_of_a_collector_is_that_of_its_url() {
