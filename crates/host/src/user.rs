@@ -173,8 +173,8 @@ impl User {
     }
 
     /// Creates a folder that it can write to, in one that it can enter. The folder stays owned by root and has the
-    /// sticky bit, so that the user can neither rename nor replace `kept`, which root keeps in it; everything else in it
-    /// becomes owned by the user.
+    /// sticky bit, so that the user can neither rename nor replace `kept`, which root keeps in it; everything else in
+    /// it becomes owned by the user.
     ///
     /// # Errors
     /// [`UserError::Prepare`] with the file or folder that cannot be handed over.
