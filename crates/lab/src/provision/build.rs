@@ -162,7 +162,7 @@ impl Provisioner {
         self.check_owner(server)?;
         owner::check_replaceable(&self.keep_dir(server))?;
         let waiting = || {
-            (self.notice)(&format!("{}: waiting for another paceline process that is building it", server.id))
+            (self.notice)(&format!("{}: waiting for another paceline process that uses its build", server.id))
         };
         let lock = lock::take(&self.keep_dir(server), waiting, || self.interrupt.requested())?;
         if self.former(server).recover()? {
