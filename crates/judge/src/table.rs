@@ -837,8 +837,9 @@ verdict_table! {
 
     /// The row's responses differ in size from those of the table's other rows: their bodies by more than 15 % from the
     /// median over the rows, or headers and body together by more than a factor of two. Of an even number of rows, each
-    /// of the two in the middle counts as the median: of two rows that differ, both have this verdict. The servers did
-    /// not do the same work, and a saturated network delivers fewer of the larger responses per second.
+    /// of the two in the middle counts as the median: of two rows whose bodies differ by more than 18 %, both have this
+    /// verdict. The servers did not do the same work, and a saturated network delivers fewer of the larger responses per
+    /// second.
     UnequalWork "unequal_work" Row [Server] [Note, Caution: if *body_bytes_per_response != *body_bytes_typical { Severity::Caution } else { Severity::Note }]
     "The row's responses differ in size from those of other rows."
     {
