@@ -59,6 +59,11 @@ impl Table {
         self.rows.iter().map(|row| row.launches_planned).max().unwrap_or(0)
     }
 
+    /// The most launches that a row has.
+    pub fn launches_usable(&self) -> u32 {
+        self.rows.iter().map(|row| row.launches_usable).max().unwrap_or(0)
+    }
+
     /// Whether no row was planned to have more than one launch: the spread is then unknown.
     pub fn is_single(&self) -> bool {
         self.launches_planned() <= 1

@@ -17,7 +17,7 @@ const MAX_LAUNCHES: usize = 50;
 /// if nothing is known of the noise.
 pub fn resolution(table: &Table, metric: &Metric, difference: Option<f64>, is_apart: bool) -> Option<String> {
     let difference = difference?;
-    let launches = paceline_stats::counted(table.launches_planned(), "launch", "launches");
+    let launches = paceline_stats::counted(table.launches_usable(), "launch", "launches");
     let is_noisy = difference > LARGEST_SHOWN || (difference > LARGE_DIFFERENCE && !is_apart);
     if !is_noisy {
         let factor = factor(difference);

@@ -16,16 +16,20 @@ use paceline_record::{
 use paceline_stats::counted;
 use std::collections::BTreeMap;
 
-/// `42 trials, 3 launches per row`; for an incomplete round `40 of 42 trials` and whether it is finished.
+/// `42 trials, 3 launches per row`; for an incomplete round `40 of 42 trials, up to 3 launches per row`, and whether it is
+/// finished.
 pub fn progress(about: &About) -> String {
     if about.is_imported {
         return counted(about.trials_done, "imported result", "imported results");
     }
     let is_finished = about.finished_at.is_some();
     let is_complete = is_finished && about.trials_done == about.trials_planned;
-    let done = if is_complete { String::new() } else { format!("{} of ", about.trials_done) };
+    let (done, up_to) = match is_complete {
+        true => (String::new(), ""),
+        false => (format!("{} of ", about.trials_done), "up to "),
+    };
     let mut text = format!(
-        "{done}{}, {} per row",
+        "{done}{}, {up_to}{} per row",
         counted(about.trials_planned, "trial", "trials"),
         counted(about.launches_planned, "launch", "launches")
     );
