@@ -277,6 +277,16 @@ export interface BodyFaults {
   connections: number;
 }
 
+/** Reads of files of request bodies, while these were sent, that had to wait for the disk in the window. */
+export interface BodyWaits {
+  /** Their number. The file's content was not in memory; where the file system does not report that, the reads that took at least a millisecond. */
+  reads: number;
+  /** The longest of them, in nanoseconds. */
+  wait_ns_max: number;
+  /** How long they took, added up over the threads, in nanoseconds. */
+  wait_ns_total: number;
+}
+
 /** The end of the window. */
 export type Bound = {
   duration_s: number;
@@ -1574,6 +1584,8 @@ export interface Measured {
   behind_server?: (ServerUse)[];
   /** What went wrong with the files of request bodies that were read while they were sent; none if nothing did. */
   body_faults?: BodyFaults;
+  /** Waits for the disk in the window, if bodies were read from files while they were sent. */
+  body_waits?: BodyWaits;
   /** The cohort by generator, if several shared one run. */
   by_generator?: (Block)[];
   /** The cohort by request of a mix, in the order of the request file. */
@@ -1660,6 +1672,8 @@ export interface Measured {
   started_at: string;
   /** Whether it was stopped before its planned end. */
   stopped: boolean;
+  /** A few streams with the times of their events. */
+  stream_examples?: StreamExamples;
   /** The most important figures, under the same keys for both loops. */
   summary?: Summary;
   /** The URL that was measured, and the connection to it. */
@@ -1859,6 +1873,18 @@ export interface PairValue {
   b: FigurePage;
   /** B relative to A. */
   ratio: Ratio;
+}
+
+/** A load on one instance beside the same load on all of them, under one workload and form on one machine. */
+export interface PairingPage {
+  /** `single` or `cores`. */
+  form: string;
+  /** The label of the machine. */
+  machine: string;
+  /** The table of text and Markdown. Each row begins with the server's id. */
+  sheet: Sheet;
+  /** The workload. */
+  workload: string;
 }
 
 /** The name of a phase. */
@@ -2264,6 +2290,8 @@ export interface RoundPage {
   observed: (Beside)[];
   /** Servers by metric, best over all tables first: by the geometric mean of their shares of each table's best. Those without a figure are left out. */
   overall: Record<string, (string)[]>;
+  /** Loads on one instance beside the same loads on all of them: they stand above the tables. */
+  pairings: (PairingPage)[];
   /** What its plan says of itself in one sentence; empty where it says nothing. */
   plan_about: string;
   /** What was measured, by id. */
@@ -2319,6 +2347,8 @@ export interface Run {
   behind_server?: (ServerUse)[];
   /** What went wrong with the files of request bodies that were read while they were sent; none if nothing did. */
   body_faults?: BodyFaults;
+  /** Waits for the disk in the window, if bodies were read from files while they were sent. */
+  body_waits?: BodyWaits;
   /** The cohort by generator, if several shared one run. */
   by_generator?: (Block)[];
   /** The cohort by request of a mix, in the order of the request file. */
@@ -2387,6 +2417,8 @@ export interface Run {
   started_at: string;
   /** Whether it was stopped before its planned end. */
   stopped: boolean;
+  /** A few streams with the times of their events. */
+  stream_examples?: StreamExamples;
   /** The most important figures, under the same keys for both loops. */
   summary?: Summary;
   /** The URL that was measured, and the connection to it. */
@@ -2742,6 +2774,22 @@ export type Shape = {
   parts: (RatePart)[];
 } | Trace;
 
+/** Rows of texts under heads, with notes on them. */
+export interface Sheet {
+  /** The heading of each column. */
+  heads: (string)[];
+  /** How to read it, in one or two sentences. */
+  lead: string;
+  /** The notes below it, one sentence each. */
+  lines: (string)[];
+  /** The cells. */
+  rows: ((string)[])[];
+  /** Its subject. */
+  title: string;
+  /** Number of leading columns that hold words, aligned left. */
+  words: number;
+}
+
 /** One side. */
 export interface Side {
   /** The machine it ran on. */
@@ -2833,8 +2881,51 @@ export interface StoredRows {
   stored: number;
 }
 
+/** A stream with the times of its events. Times count from its intended send, in a closed loop from its actual send. */
+export interface StreamExample {
+  /** When it ended, in nanoseconds. */
+  ended_ns: number;
+  /** When its events came, in nanoseconds: the first, and of the others those that `kept_every` says; at most 256. */
+  event_ns: (number)[];
+  /** The number of events. */
+  events: number;
+  /** When the first byte of its body came, in nanoseconds. */
+  first_body_ns: number;
+  /** The intended send, from the start of the run, in nanoseconds. */
+  intended_ns: number;
+  /** 1 if the times of all events are kept, 2 if those of every second one are, and so on. */
+  kept_every: number;
+  /** Why it is an example. */
+  kind: StreamExampleKind;
+  /** When its last event came, in nanoseconds. */
+  last_event_ns: number;
+  /** The longest time between two events; none if there was one event. */
+  longest_gap?: StreamGap;
+}
+
+/** Why a stream is an example. */
+export type StreamExampleKind = "longest_gap" | "typical" | "slowest_first_event";
+
+/** Examples of the window's streams that ended as asked. */
+export interface StreamExamples {
+  /** At most one of each kind. */
+  examples: (StreamExample)[];
+  /** Streams whose events were recorded, from which the examples were chosen: up to 64 at a time on each thread. */
+  watched: number;
+}
+
 /** How a body is divided into events. */
 export type StreamFormat = "sse" | "ndjson" | "lines" | "chunks" | "messages";
+
+/** A gap between two events of a stream. */
+export interface StreamGap {
+  /** The number of the event before it, from 1. */
+  after_event: number;
+  /** The time to the next event, in nanoseconds. */
+  length_ns: number;
+  /** When that event came, from the intended send, in nanoseconds. */
+  start_ns: number;
+}
 
 /** How responses are read as streams of events. Of the ends that are given, the first that is reached ends a stream; if none is given, the server does. */
 export interface StreamSpec {
