@@ -1879,10 +1879,14 @@ export interface PairValue {
 export interface PairingPage {
   /** `single` or `cores`. */
   form: string;
+  /** The name of the load on one instance. */
+  load: string;
   /** The label of the machine. */
   machine: string;
   /** The table of text and Markdown. Each row begins with the server's id. */
   sheet: Sheet;
+  /** The name of the same load on all of them. */
+  twin: string;
   /** The workload. */
   workload: string;
 }

@@ -135,6 +135,10 @@ pub struct PairingPage {
     pub workload: String,
     /// `single` or `cores`.
     pub form: String,
+    /// The name of the load on one instance.
+    pub load: String,
+    /// The name of the same load on all of them.
+    pub twin: String,
     /// The table of text and Markdown. Each row begins with the server's id.
     pub sheet: Sheet,
 }
@@ -145,6 +149,8 @@ impl From<(&Pairing, Sheet)> for PairingPage {
             machine: pairing.machine.clone(),
             workload: pairing.workload.clone(),
             form: pairing.form.clone(),
+            load: pairing.load.clone(),
+            twin: pairing.twin.clone(),
             sheet,
         }
     }

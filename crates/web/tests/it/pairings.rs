@@ -77,7 +77,7 @@ fn direct_beside_balanced_has_the_numbers_of_the_json_report() {
     assert_eq!(pages.len(), pairings.len(), "this round has no other twins");
     let mut loops = BTreeSet::new();
     for (page, pairing) in pages.into_iter().zip(pairings) {
-        let keys = ["machine", "workload", "form"];
+        let keys = ["machine", "workload", "form", "load", "twin"];
         assert_eq!(keys.map(|key| &page[key]), keys.map(|key| &pairing[key]));
         let title = page["sheet"]["title"].as_str().unwrap();
         let load = pairing["load"].as_str().unwrap();
