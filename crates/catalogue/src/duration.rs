@@ -1,11 +1,8 @@
 //! Durations in plans and manifests, as text or in seconds.
 
-use paceline_job::{format_duration, parse_duration};
+use paceline_job::{MAX_DURATION, format_duration, parse_duration};
 use serde::{Deserialize as _, Deserializer, Serializer};
 use std::time::Duration;
-
-/// The longest duration in seconds: 10,000 hours, as of one that is a text.
-const MAX_SECONDS: u64 = 36_000_000;
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
@@ -22,8 +19,9 @@ pub(crate) fn serialize<S: Serializer>(value: &Option<Duration>, serializer: S) 
 /// Reads a whole number of seconds.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let seconds = u64::deserialize(deserializer)?;
-    if seconds > MAX_SECONDS {
-        let problem = format!("{seconds} seconds are too long: the maximum is {MAX_SECONDS}");
+    let most = MAX_DURATION.as_secs();
+    if seconds > most {
+        let problem = format!("{seconds} seconds are too long: the maximum is {most}");
         return Err(serde::de::Error::custom(problem));
     }
     Ok(Some(Duration::from_secs(seconds)))

@@ -16,8 +16,8 @@ pub enum DurationError {
     Invalid(String),
 }
 
-/// 10,000 hours.
-const LONGEST_NS: f64 = 3.6e16;
+/// The longest duration that a text can state: 10,000 hours.
+pub const MAX_DURATION: Duration = Duration::from_secs(36_000_000);
 /// The units and their nanoseconds, longest name first so that `ms` is not read as `m`.
 const UNITS: [(&str, f64); 6] =
     [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3_600e9)];
@@ -25,7 +25,7 @@ const UNITS: [(&str, f64); 6] =
 /// Parses a duration: one or more numbers, each with a unit of `ns`, `us`, `ms`, `s`, `m` or `h`; `0` needs no unit.
 ///
 /// # Errors
-/// [`DurationError`] when the text is not a duration, or longer than 10,000 hours.
+/// [`DurationError`] when the text is not a duration, or longer than [`MAX_DURATION`].
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let error = || DurationError::Invalid(text.into());
     if text.trim() == "0" {
@@ -48,7 +48,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     if text.trim().is_empty() {
         return Err(error());
     }
-    if total_ns > LONGEST_NS {
+    if total_ns > MAX_DURATION.as_nanos() as f64 {
         return Err(DurationError::TooLong(text.trim().into()));
     }
     // Within the limit the conversion is exact to a few nanoseconds and cannot overflow.

@@ -23,7 +23,7 @@ mod websocket;
 
 pub use check::{JobError, JobProblem};
 pub use connection_plan::{ConnectionPart, ConnectionPlan};
-pub use duration::{DurationError, format_duration, parse_duration};
+pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::JobFileError;
 pub use form::{FormError, FormFault, JsonForm};
 pub use grpc::GrpcSpec;

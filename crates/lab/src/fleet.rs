@@ -18,6 +18,7 @@ use paceline_host::{
     Allocation, AllocationRequest, Interrupt, JOB_NAME, Machines, PROGRAM_DIGEST, Place, ProgramCopy,
     SSH_CONTROL, machine_id,
 };
+use paceline_job::MAX_DURATION;
 use paceline_record::Stage;
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -39,9 +40,6 @@ const LOADER: &str = "loader";
 const AROUND_LAUNCH: Duration = Duration::from_secs(300);
 /// The same for each load.
 const AROUND_LOAD: Duration = Duration::from_secs(90);
-/// The longest job that is requested: 10,000 hours, the longest time that a plan can state. A load that ends after a
-/// number of requests may have no limit, and Slurm's are minutes in 32 bits.
-const LONGEST_JOB: Duration = Duration::from_secs(36_000_000);
 /// Longest time for a database to be ready: its commands have 120 s each.
 const DATABASE_LIMIT: Duration = Duration::from_secs(600);
 /// Longest time for a balancer to be ready: its version command and three starts.
@@ -414,10 +412,11 @@ impl ReservedMachines {
     }
 }
 
-/// The time limit of a launch's job: the time until its first load, and its loads.
+/// The time limit of a launch's job: the time until its first load, and its loads, but no longer than a plan can state. A
+/// load that ends after a number of requests may have no limit, and Slurm's are minutes in 32 bits.
 fn job_limit(before: Duration, loads: impl Iterator<Item = Duration>) -> Duration {
     let loads = loads.map(|load| load.saturating_add(AROUND_LOAD));
-    loads.fold(before.saturating_add(AROUND_LAUNCH), Duration::saturating_add).min(LONGEST_JOB)
+    loads.fold(before.saturating_add(AROUND_LAUNCH), Duration::saturating_add).min(MAX_DURATION)
 }
 
 /// The address by which a node was reached.
@@ -464,6 +463,6 @@ mod tests {
         let limit = |loads: &[Duration]| job_limit(Duration::from_secs(10), loads.iter().copied());
         let second = Duration::from_secs(1);
         assert_eq!(limit(&[second, second * 2]), second * 13 + AROUND_LAUNCH + AROUND_LOAD * 2);
-        assert_eq!(limit(&[Duration::MAX, second]), LONGEST_JOB);
+        assert_eq!(limit(&[Duration::MAX, second]), MAX_DURATION);
     }
 }
