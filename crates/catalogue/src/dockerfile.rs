@@ -83,11 +83,15 @@ impl BuildNeeds {
     /// Reads them from the text of a Dockerfile. A build argument has the value in `given`, or its default.
     pub fn from_dockerfile(text: &str, given: &BTreeMap<String, String>) -> Self {
         let (mut needs, escape) = (Self::default(), escape(text));
-        let mut known = Known { stages: BTreeSet::new(), arguments: BTreeMap::new(), given };
         needs.images.extend(frontend(text));
-        for instruction in instructions(text, escape) {
-            needs.add(&instruction.line, &mut known, true);
-            needs.add_below(&instruction, escape, &mut known);
+        // Where the parsers differ, each could hide what the other one uses.
+        for parser in [Parser::BuildKit, Parser::Imagebuilder] {
+            let continuation = Continuation { parser, escape };
+            let mut known = Known { stages: BTreeSet::new(), arguments: BTreeMap::new(), given };
+            for instruction in instructions(text, continuation) {
+                needs.add(&instruction.line, &mut known, true);
+                needs.add_below(&instruction, continuation, &mut known);
+            }
         }
         needs
     }
@@ -131,7 +135,12 @@ impl BuildNeeds {
 
     /// Adds what the heredocs of an instruction need. An engine that does not know heredocs reads their lines as
     /// instructions, up to the first line that is none.
-    fn add_below(&mut self, instruction: &Instruction<'_>, escape: char, known: &mut Known<'_>) {
+    fn add_below(
+        &mut self,
+        instruction: &Instruction<'_>,
+        continuation: Continuation,
+        known: &mut Known<'_>,
+    ) {
         let is_script = keyword(&instruction.line) == "RUN";
         for line in &instruction.below {
             self.add_addresses(line);
@@ -140,7 +149,7 @@ impl BuildNeeds {
             }
         }
         let mut below = instruction.below.iter().copied();
-        while let Some(line) = next_instruction(&mut below, escape) {
+        while let Some(line) = next_instruction(&mut below, continuation) {
             if is_instruction(&line) {
                 self.add(&line, known, false);
             } else if instruction.is_exact {
@@ -201,9 +210,43 @@ struct Instruction<'a> {
     is_exact: bool,
 }
 
-fn instructions(text: &str, escape: char) -> Vec<Instruction<'_>> {
+/// The parsers of the engines that build Dockerfiles.
+#[derive(Clone, Copy)]
+enum Parser {
+    /// That of docker: moby/buildkit, `frontend/dockerfile/parser/parser.go`.
+    BuildKit,
+    /// That of podman: openshift/imagebuilder, `dockerfile/parser/parser.go`. Earlier versions of BuildKit's continue
+    /// the same lines.
+    Imagebuilder,
+}
+
+/// How a parser continues instructions: by an escape character at the end of a line, before spaces and tabs.
+#[derive(Clone, Copy)]
+struct Continuation {
+    parser: Parser,
+    escape: char,
+}
+
+impl Continuation {
+    /// A line without its end, if that continues the instruction. After another escape character it does not for
+    /// BuildKit, even if that one is escaped too.
+    fn begun(self, line: &str) -> Option<&str> {
+        let line = match self.parser {
+            Parser::BuildKit => line.trim_end_matches('\r'),
+            Parser::Imagebuilder => line,
+        };
+        let begun = line.trim_end_matches([' ', '\t']).strip_suffix(self.escape)?;
+        let is_escaped = match self.parser {
+            Parser::BuildKit => begun.ends_with(self.escape),
+            Parser::Imagebuilder => false,
+        };
+        (!is_escaped).then_some(begun)
+    }
+}
+
+fn instructions(text: &str, continuation: Continuation) -> Vec<Instruction<'_>> {
     let (mut all, mut lines) = (Vec::new(), text.lines());
-    while let Some(line) = next_instruction(&mut lines, escape) {
+    while let Some(line) = next_instruction(&mut lines, continuation) {
         let heredocs = heredocs(&line);
         let is_exact = heredocs.is_some();
         let below = match heredocs {
@@ -217,16 +260,18 @@ fn instructions(text: &str, escape: char) -> Vec<Instruction<'_>> {
 
 /// The next instruction, without comments, on one line. A comment or an empty line does not end an instruction that
 /// goes on, and nothing is put between its lines.
-fn next_instruction<'a>(lines: &mut impl Iterator<Item = &'a str>, escape: char) -> Option<String> {
+fn next_instruction<'a>(
+    lines: &mut impl Iterator<Item = &'a str>,
+    continuation: Continuation,
+) -> Option<String> {
     let mut current = String::new();
     for line in lines {
-        let line = line.trim_end();
         let content = line.trim_start();
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
         let part = if current.is_empty() { content } else { line };
-        match part.strip_suffix(escape) {
+        match continuation.begun(part) {
             Some(begun) => current.push_str(begun),
             None => return Some(current + part),
         }
@@ -432,6 +477,17 @@ mod tests {
         assert_eq!(images("# a comment\n# escape=`\nFROM a\nRUN b `date`\nFROM c\n"), ["a", "c"]);
         assert_eq!(images("# a=b\n# escape=`\nFROM a\nRUN b `\nFROM c\n"), ["a", "c"]);
         assert_eq!(images("# escape=`\nFROM `\n a\nRUN dir C:\\\nFROM c\n"), ["a", "c"]);
+    }
+
+    #[test]
+    fn the_end_of_a_line_hides_no_image() {
+        let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
+        // After two backslashes BuildKit begins an instruction, and podman continues the one before.
+        assert_eq!(images("FROM a\nRUN dir C:\\\\\nFROM evil/image\n"), ["a", "evil/image"]);
+        assert_eq!(images("FROM a\nRUN dir C:\\\\\\\nFROM evil/image\n"), ["a", "evil/image"]);
+        assert_eq!(images("FROM a\nCOPY \\\\\n --from=evil/image /a /b\n"), ["a", "evil/image"]);
+        assert_eq!(images("FROM \\ \t\r\n a\nRUN b\\\u{a0}\nFROM evil/image\n"), ["a", "evil/image"]);
+        assert_eq!(images("FROM a\nRUN b\\\r\r\nFROM evil/image\n"), ["a", "evil/image"]);
     }
 
     #[test]
