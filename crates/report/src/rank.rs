@@ -16,6 +16,7 @@ use paceline_stats::{BlockFit, BlockRow, Draws};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// With fewer launches the noise of a row is unknown.
 pub const MIN_LAUNCHES: u32 = 2;
@@ -140,13 +141,12 @@ pub fn fit(rows: &[&Row], metric: &Metric) -> Option<BlockFit> {
 /// value above zero is left out.
 pub fn fit_launches(rows: impl Iterator<Item = (Vec<(u32, f64)>, bool)>) -> Option<BlockFit> {
     let rows: Vec<(Vec<(u32, f64)>, bool)> = rows.collect();
-    let blocks =
-        rows.iter().flat_map(|(observed, _)| observed).map(|(repeat, _)| *repeat as usize + 1).max()?;
+    // Only repeats that occur have a block: a stored trial may have any number.
+    let repeats: BTreeSet<u32> =
+        rows.iter().flat_map(|(observed, _)| observed).map(|(repeat, _)| *repeat).collect();
     let of_row = |(observed, is_steady): &(Vec<(u32, f64)>, bool)| {
-        let mut values = vec![None; blocks];
-        for (repeat, value) in observed.iter().filter(|(_, value)| *value > 0.0) {
-            values[*repeat as usize] = Some(*value);
-        }
+        let values: BTreeMap<u32, f64> = observed.iter().copied().filter(|(_, value)| *value > 0.0).collect();
+        let values = repeats.iter().map(|repeat| values.get(repeat).copied()).collect();
         BlockRow { values, is_steady: *is_steady }
     };
     BlockFit::from_rows(&rows.iter().map(of_row).collect::<Vec<_>>())

@@ -25,7 +25,7 @@ const MAX_INFLATED_BYTES: u64 = 256 << 20;
 const MAX_LINE_BYTES: u64 = 8 << 20;
 /// Most trials of one export: more than any plan has, and few enough to be held in memory.
 const MAX_TRIALS: usize = 100_000;
-/// Most launches of a row: tables allocate a place for each.
+/// Most launches of a row: a figure is fitted with an effect for each.
 const MAX_REPEATS: u32 = 1_000;
 /// Most values in the evidence of a trial's verdicts, the only part of a record without a fixed structure: a line of
 /// `[],[],` would need ten times its size in memory.

@@ -420,7 +420,7 @@ fn fault_line(reported: &FaultEffect) -> String {
     format!(
         "instance {} killed (repeat {}): {failures}; {}/s before, {}/s after, slowest request {longest}; {out}",
         fault.instance,
-        reported.repeat + 1,
+        u64::from(reported.repeat) + 1,
         number::whole(reported.achieved_per_s_before),
         number::whole(reported.achieved_per_s_after),
     )

@@ -70,6 +70,28 @@ fn killed(times: Option<&Times>) -> Trial {
 }
 
 #[test]
+fn a_stored_repeat_may_have_any_number() {
+    let at = |server, repeat: u32, per_s| {
+        let seen = Seen { per_s, ..SEEN };
+        Trial { repeat, ..built::trial(server, &built::closed(), repeat.min(1), seen) }
+    };
+    let report = |last| {
+        let trials = [("a", 0, 1000.0), ("a", last, 1010.0), ("b", 0, 500.0), ("b", last, 504.0)];
+        Report::new(&built::round(), &trials.map(|(server, repeat, per_s)| at(server, repeat, per_s)))
+    };
+    let (near, far) = (report(1), report(u32::MAX));
+    assert_eq!((near.round.launches_planned, far.round.launches_planned), (2, u32::MAX));
+    let ranks = |report: &Report| -> Vec<_> {
+        report.tables[0].rows.iter().map(|row| (row.rank, row.rank_worst, row.launches_usable)).collect()
+    };
+    assert_eq!(ranks(&near), ranks(&far));
+    let fault = Trial { repeat: u32::MAX, ..killed(None) };
+    let text = text(&Report::new(&built::round(), &[fault]));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("(repeat 4294967296)"), "{text}");
+}
+
+#[test]
 fn the_longest_time_after_a_fault_is_shown_only_if_known() {
     let times = built::trial("go-nethttp", &built::closed(), 0, SEEN).run.unwrap().total.service_time_ns;
     let times = times.map(|times| Times { max: 7_000_000, ..times });
