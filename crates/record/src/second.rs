@@ -131,7 +131,9 @@ impl Second {
 
     /// Requests whose outcome is not ok.
     pub fn not_ok(&self) -> u64 {
-        self.bad_status + self.bad_body + self.connect_failed + self.io_failed + self.timed_out + self.unsent
+        [self.bad_status, self.bad_body, self.connect_failed, self.io_failed, self.timed_out, self.unsent]
+            .into_iter()
+            .fold(0, u64::saturating_add)
     }
 
     /// The times that a second has: p50, p90, p99, p99.9 and the maximum, in nanoseconds; none if there are no values.
@@ -160,6 +162,13 @@ impl Second {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_sum_of_failures_does_not_overflow() {
+        let second = Second { ok: 5, bad_status: 2, unsent: 3, ..Second::default() };
+        assert_eq!(second.not_ok(), 5);
+        assert_eq!(Second { io_failed: u64::MAX, ..second }.not_ok(), u64::MAX);
+    }
 
     #[test]
     fn a_column_for_each_key() {
