@@ -4,6 +4,7 @@
 //! was due. Intervals that lie only partly in the window are left out.
 
 use crate::judged_times;
+use paceline_escape::shell_word;
 use paceline_record::{Block, Counts, Interval, LoopKind, Phase, Run, Span, Times};
 use paceline_stats::{Histogram, RunPercentile, run_percentile};
 
@@ -32,16 +33,16 @@ pub(crate) fn look(run: &Run) -> String {
         }
         _ => false,
     });
-    if is_plain && is_word(&run.target.url) {
-        return format!("Check with: curl -i {}", run.target.url);
+    match word_for_curl(&run.target.url).filter(|_| is_plain) {
+        Some(url) => format!("Check with: curl -i {url}"),
+        None => "Add --debug to the command: it sends each request once and shows the response.".to_owned(),
     }
-    "Add --debug to the command: it sends each request once and shows the response.".to_owned()
 }
 
-/// Whether a command for curl can have this URL as it is: a shell would end the command at `&`, for example, and curl
-/// would send placeholders as they are.
-fn is_word(url: &str) -> bool {
-    url.chars().all(|letter| letter.is_alphanumeric() || "-_./:=,@%+~?[]".contains(letter))
+/// A URL as a word of a command for curl; none with braces: curl reads them as a pattern, and does not know
+/// placeholders.
+fn word_for_curl(url: &str) -> Option<String> {
+    (!url.contains(['{', '}'])).then(|| shell_word(url))
 }
 
 /// Whether the run sent messages over WebSocket.
@@ -55,14 +56,13 @@ fn look_at_handshake(run: &Run) -> String {
         let has_fields = job.requests.iter().any(|request| !request.headers.is_empty());
         !has_fields && job.unix_socket.is_none() && job.connect_to.is_none() && job.proxy.is_none()
     });
-    if !is_plain || !is_word(&run.target.url) {
+    let Some(url) = word_for_curl(&run.target.url.replacen("ws", "http", 1)).filter(|_| is_plain) else {
         return "The report shows the reason of a failed handshake and the first wrong answer.".to_owned();
-    }
+    };
     // The key is that of RFC 6455 §1.3. curl would wait for more after status 101.
     format!(
         "Check the handshake with: curl -i -m 2 --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
-         -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' {}",
-        run.target.url.replacen("ws", "http", 1)
+         -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' {url}"
     )
 }
 

@@ -903,19 +903,22 @@ fn failed_requests_make_a_run_invalid_above_one_percent() {
 }
 
 #[test]
-fn a_curl_command_is_proposed_only_for_a_url_that_it_can_have_as_it_is() {
+fn a_proposed_curl_command_has_the_url_as_one_word() {
     let mut run = closed();
     (run.total.counts.ok, run.total.counts.bad_status) = (9_999, 1);
-    run.target.url = "http://127.0.0.1/a".to_owned();
-    assert!(run_verdicts(&run)[0].remedy.ends_with("curl -i http://127.0.0.1/a"));
-    run.target.url = "http://127.0.0.1/a?b=1".to_owned();
-    assert!(run_verdicts(&run)[0].remedy.ends_with("curl -i http://127.0.0.1/a?b=1"));
-    // A shell would ask for the first of them and run the rest as another command.
-    for url in ["http://127.0.0.1/{line:p.txt}", "http://127.0.0.1/?a=1&b=2", "http://127.0.0.1/$(id)"] {
-        run.target.url = url.to_owned();
-        let remedy = &run_verdicts(&run)[0].remedy;
-        assert!(remedy.contains("--debug") && !remedy.contains("curl"), "{remedy}");
+    let mut remedy = |url: &str| {
+        url.clone_into(&mut run.target.url);
+        run_verdicts(&run)[0].remedy.clone()
+    };
+    assert!(remedy("http://127.0.0.1/a").ends_with("curl -i http://127.0.0.1/a"));
+    // A shell would search files for the first two, and run a part of the others as a command.
+    for path in ["a?b=1", "[1]", "?a=1&b=2", "$(id)"] {
+        let url = format!("http://127.0.0.1/{path}");
+        let remedy = remedy(&url);
+        assert!(remedy.ends_with(&format!("curl -i '{url}'")), "{remedy}");
     }
+    let remedy = remedy("http://127.0.0.1/{line:p.txt}");
+    assert!(remedy.contains("--debug") && !remedy.contains("curl"), "{remedy}");
 }
 
 #[test]

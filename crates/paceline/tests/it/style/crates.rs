@@ -18,7 +18,7 @@ const DESIGNED: &[(&str, &[&str])] = &[
     ("job", &["http"]),
     ("engine", &["stats", "http", "job"]),
     ("record", &["stats", "job"]),
-    ("judge", &["record", "stats"]),
+    ("judge", &["escape", "record", "stats"]),
     ("store", &["files", "record"]),
     ("peers", &["http", "job", "record", "stats"]),
     ("lua", &["engine", "http", "peers"]),
