@@ -2,6 +2,8 @@
 //!
 //! Path, domain and lifetime are ignored, except that a cookie whose lifetime is over is removed.
 
+use std::ops::Range;
+
 /// The maximum number of cookies of a user: a server that sets a new name each time would fill the memory.
 pub const MAX_COOKIES: usize = 64;
 /// The maximum length of the name and the value of a cookie, in bytes: as in browsers (RFC 6265 §6.1).
@@ -53,26 +55,40 @@ impl Cookies {
     }
 
     /// Appends the cookies to a request, after its other fields. Cookies from an earlier call occupy `length` bytes
-    /// there and are replaced. Returns their new length in bytes.
+    /// there and are replaced. Returns their new length in bytes. If the request has cookies of the user in a field,
+    /// that becomes the last one and is continued: RFC 6265 §5.4 allows one.
     pub fn put_into(&self, request: &mut Vec<u8>, length: usize) -> usize {
         let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
-        let at = end + 2 - length;
-        request.drain(at..end + 2);
+        let at = end - length;
+        request.drain(at..end);
         if self.kept.is_empty() {
             return 0;
         }
-        let mut line = b"Cookie: ".to_vec();
-        for (index, (name, value)) in self.kept.iter().enumerate() {
-            line.extend_from_slice(if index == 0 { b"" } else { b"; " });
-            line.extend_from_slice(name);
-            line.push(b'=');
-            line.extend_from_slice(value);
+        let mut text = Vec::new();
+        match own_field(&request[..at]) {
+            Some(own) => request[own.start..at].rotate_left(own.len()),
+            None => text.extend_from_slice(b"\r\nCookie: "),
         }
-        line.extend_from_slice(b"\r\n");
-        let length = line.len();
-        request.splice(at..at, line);
+        for (name, value) in &self.kept {
+            text.extend_from_slice(if text.ends_with(b": ") { b"" } else { b"; " });
+            text.extend_from_slice(name);
+            text.push(b'=');
+            text.extend_from_slice(value);
+        }
+        let length = text.len();
+        request.splice(at..at, text);
         length
     }
+}
+
+/// The last field with cookies in the head of a request without its last line breaks, from the line break before the
+/// field to its end.
+fn own_field(head: &[u8]) -> Option<Range<usize>> {
+    let name = b"\r\nCookie:";
+    let start = head.windows(name.len()).rposition(|bytes| bytes.eq_ignore_ascii_case(name))?;
+    let value = start + name.len();
+    let length = head[value..].iter().position(|byte| *byte == b'\r');
+    Some(start..length.map_or(head.len(), |length| value + length))
 }
 
 /// The values of a field in the head of a response that the decoder has accepted.
@@ -102,6 +118,24 @@ mod tests {
         let before = request.clone();
         cookies.put_into(&mut request, 0);
         assert_eq!(request, before);
+    }
+
+    #[test]
+    fn cookies_of_a_request_are_continued_in_their_field() {
+        let mut cookies = Cookies::default();
+        let head = b"GET / HTTP/1.1\r\ncookie: own=1\r\nHost: a\r\n\r\n";
+        let mut request = head.to_vec();
+        let mut length = cookies.put_into(&mut request, 0);
+        assert_eq!((request.as_slice(), length), (head.as_slice(), 0));
+        for (set, expected) in [("a=2", "a=2"), ("b=3", "a=2; b=3"), ("a=4", "b=3; a=4")] {
+            cookies.take(format!("HTTP/1.1 200 OK\r\nSet-Cookie: {set}\r\n\r\n").as_bytes());
+            length = cookies.put_into(&mut request, length);
+            let whole = format!("GET / HTTP/1.1\r\nHost: a\r\ncookie: own=1; {expected}\r\n\r\n");
+            assert_eq!(String::from_utf8_lossy(&request), whole);
+        }
+        cookies.clear();
+        assert_eq!(cookies.put_into(&mut request, length), 0);
+        assert_eq!(request, b"GET / HTTP/1.1\r\nHost: a\r\ncookie: own=1\r\n\r\n");
     }
 
     #[test]
