@@ -2,11 +2,13 @@
 //!
 //! A difference that each row alone leaves open may be proven by all of them. Rows may share launches, so they are not
 //! independent: a launch has one value over all rows, the geometric mean of its figures, and the launches of the two
-//! sides are compared with Welch's t test. With several servers the p values are corrected by Holm's method.
+//! sides are compared with Welch's t test. With several servers the p values are corrected by Holm's method. Rows of
+//! the two loops are compared apart in metrics that mean something else in the other loop, such as times.
 
 use crate::compared_metric::{ComparedMetric, NOT_COMPARED};
 use crate::metric_comparison::MetricComparison;
 use paceline_judge::Metric;
+use paceline_record::LoopKind;
 use paceline_report::{RankedBy, Row, Standing, Table, means_over_rows};
 use paceline_stats::{compare_launches, holm};
 use std::collections::BTreeMap;
@@ -16,12 +18,13 @@ use std::collections::BTreeMap;
 pub struct JointComparison {
     /// The server's id on either side.
     pub servers: [String; 2],
+    /// The loop of its rows, if the metric means something else in the other one.
+    pub loop_kind: Option<LoopKind>,
     /// Rows that count on both sides.
     pub rows: usize,
     /// How many of them have more of it on the second side.
     pub higher: usize,
-    /// The second side relative to the first, over all of these rows. A time is in each row that by which its loop is
-    /// judged, as everywhere in a report ([`paceline_judge::judged_times`]); the name is that of the first row.
+    /// The second side relative to the first, over all of these rows.
     pub comparison: MetricComparison,
 }
 
@@ -35,6 +38,18 @@ pub(crate) fn is_given(table: &Table, row: &Row, metric: &Metric) -> bool {
     is_rate && table.ranked_by == RankedBy::ServerCpuPerRequest && row.standing == Standing::Ranked
 }
 
+/// The loops whose rows are compared apart: a time is a service time in one and a response time in the other, and the
+/// rate of an open loop is offered.
+fn loops(metric: &'static Metric) -> &'static [Option<LoopKind>] {
+    let [closed, open] =
+        [LoopKind::Closed, LoopKind::Open].map(|kind| ComparedMetric::from_judged(metric, kind));
+    if metric.is_percentile || closed != open {
+        &[Some(LoopKind::Closed), Some(LoopKind::Open)]
+    } else {
+        &[None]
+    }
+}
+
 /// Compares each server over all of its rows in every metric that two rows or more have.
 pub fn joint_comparisons(rows: &[RowPair<'_>], margin: f64) -> Vec<JointComparison> {
     let mut servers: BTreeMap<[&str; 2], Vec<&RowPair<'_>>> = BTreeMap::new();
@@ -43,8 +58,10 @@ pub fn joint_comparisons(rows: &[RowPair<'_>], margin: f64) -> Vec<JointComparis
     }
     let mut found = Vec::new();
     for metric in Metric::ALL.iter().filter(|metric| !NOT_COMPARED.contains(metric)) {
-        let of_servers = servers.iter().filter_map(|(names, pairs)| joint(*names, pairs, metric, margin));
-        let mut family: Vec<JointComparison> = of_servers.collect();
+        let of_server = |(names, pairs): (&[&str; 2], &Vec<&RowPair<'_>>)| -> Vec<JointComparison> {
+            loops(metric).iter().filter_map(|kind| joint(*names, pairs, metric, *kind, margin)).collect()
+        };
+        let mut family: Vec<JointComparison> = servers.iter().flat_map(of_server).collect();
         correct(&mut family);
         found.extend(family);
     }
@@ -55,14 +72,19 @@ fn joint(
     servers: [&str; 2],
     pairs: &[&RowPair<'_>],
     metric: &'static Metric,
+    loop_kind: Option<LoopKind>,
     margin: f64,
 ) -> Option<JointComparison> {
+    let is_of_loop = |(table, _): &(&Table, &Row)| loop_kind.is_none_or(|kind| table.load.kind == kind);
     let counts = |(table, row): &(&Table, &Row)| {
         row.counts(metric) && !row.is_minimum(metric) && !is_given(table, row, metric)
     };
     let has = |(_, row): &(&Table, &Row)| row.figures.shown(metric).is_some_and(|value| value > 0.0);
-    let counted: Vec<&RowPair<'_>> =
-        pairs.iter().copied().filter(|pair| pair.iter().all(|side| counts(side) && has(side))).collect();
+    let counted: Vec<&RowPair<'_>> = pairs
+        .iter()
+        .copied()
+        .filter(|pair| pair.iter().all(|side| is_of_loop(side) && counts(side) && has(side)))
+        .collect();
     if counted.len() < 2 {
         return None;
     }
@@ -76,6 +98,7 @@ fn joint(
     let is_higher = |pair: &&&RowPair<'_>| pair[1].1.figures.shown(metric) > pair[0].1.figures.shown(metric);
     Some(JointComparison {
         servers: servers.map(str::to_owned),
+        loop_kind,
         rows: counted.len(),
         higher: counted.iter().filter(is_higher).count(),
         comparison,

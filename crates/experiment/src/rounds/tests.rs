@@ -202,18 +202,42 @@ fn all_rows_together_decide_what_no_row_decides_alone() {
     assert!(!found.comparison.direction.is_claim(), "{found:?}");
 }
 
+/// Launches of a cell of an open loop.
+fn open_launches(load: &str) -> Vec<Trial> {
+    let mut trials = launches("a", load, 1_000.0);
+    for trial in &mut trials {
+        trial.load.kind = LoopKind::Open;
+        trial.load.rate_per_s = Some(1_000.0);
+        trial.run = Some(fixture::run(0));
+    }
+    trials
+}
+
+#[test]
+fn times_of_the_two_loops_are_compared_apart() {
+    let closed = |load| launches("a", load, 1_000.0);
+    let round =
+        [closed("closed"), closed("closed-2"), open_launches("open"), open_launches("open-2000")].concat();
+    let joint = compare(&round, &round).joint;
+    let of = |metric: &Metric| -> Vec<_> {
+        let found = joint.iter().filter(|joint| joint.comparison.metric.judged() == metric);
+        found.map(|joint| (joint.comparison.metric, joint.loop_kind, joint.rows)).collect()
+    };
+    let apart = [
+        (ComparedMetric::ServiceTimeNsP50, Some(LoopKind::Closed), 2),
+        (ComparedMetric::ResponseTimeNsP50, Some(LoopKind::Open), 2),
+    ];
+    assert_eq!(of(&Metric::TIME_P50), apart);
+    let rows = |metric: &Metric| -> Vec<_> {
+        of(metric).into_iter().map(|(_, loop_kind, rows)| (loop_kind, rows)).collect()
+    };
+    assert_eq!(rows(&Metric::TIME_P90), [(Some(LoopKind::Closed), 2), (Some(LoopKind::Open), 2)]);
+    assert_eq!(rows(&Metric::KEPT_ALIVE_SHARE), [(None, 4)]);
+}
+
 #[test]
 fn a_rate_that_the_load_fixed_is_not_compared() {
-    let open = || -> Vec<Trial> {
-        let mut trials = launches("a", "open", 1_000.0);
-        for trial in &mut trials {
-            trial.load.kind = LoopKind::Open;
-            trial.load.rate_per_s = Some(1_000.0);
-            trial.run = Some(fixture::run(0));
-        }
-        trials
-    };
-    let compared = compare(&open(), &open());
+    let compared = compare(&open_launches("open"), &open_launches("open"));
     let metrics = &compared.cells[0].comparison.metrics;
     assert!(!metrics.is_empty());
     assert!(metrics.iter().all(|metric| metric.metric.judged() != &Metric::ACHIEVED_PER_S), "{metrics:?}");

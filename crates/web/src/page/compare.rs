@@ -10,7 +10,7 @@ use paceline_experiment::{
     compare_rounds, failure_sentence,
 };
 use paceline_judge::Metric;
-use paceline_record::{Load, Trial};
+use paceline_record::{Load, LoopKind, Trial};
 use paceline_report::{About, Report};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,6 +48,8 @@ pub struct JointRow {
     pub server_a: String,
     /// The server on side B.
     pub server_b: String,
+    /// The loop of these rows, if the metric means something else in the other one.
+    pub loop_kind: Option<LoopKind>,
     /// Rows that count on both sides.
     pub rows: usize,
     /// How many of them have more of it on side B.
@@ -63,6 +65,7 @@ impl From<&JointComparison> for JointRow {
             metric: joint.comparison.metric.judged().key,
             server_a,
             server_b,
+            loop_kind: joint.loop_kind,
             rows: joint.rows,
             higher: joint.higher,
             ratio: Ratio::from(&joint.comparison),
