@@ -285,6 +285,15 @@ pub enum MalformedResponse {
         /// The length received; if it is more than announced, the length so far.
         received: u64,
     },
+    /// DATA in the response to HEAD, which has no body (RFC 9110 §9.3.2).
+    #[error("DATA in the response to a HEAD request")]
+    BodyOfHead,
+    /// DATA in a response whose status has no body (RFC 9110 §6.4.1).
+    #[error("DATA in a response with status {status}, which has no body")]
+    BodyOfStatus {
+        /// 204 or 304.
+        status: u16,
+    },
     /// Fields over [`super::MAX_HEADER_LIST_BYTES`].
     #[error("header list of {size} bytes; the maximum is {limit}")]
     HeaderListTooLong {

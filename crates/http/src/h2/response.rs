@@ -405,6 +405,8 @@ pub struct ResponseProgress {
     stage: ResponseStage,
     interims: u8,
     method: Method,
+    /// That of the final head; 0 before it.
+    status: u16,
     /// Bytes of the body so far.
     received: u64,
     announced: Option<u64>,
@@ -431,7 +433,7 @@ pub enum BlockRole {
 impl ResponseProgress {
     /// The initial state, before a response to a request of this method.
     pub fn new(method: Method) -> Self {
-        Self { stage: ResponseStage::Head, interims: 0, method, received: 0, announced: None }
+        Self { stage: ResponseStage::Head, interims: 0, method, status: 0, received: 0, announced: None }
     }
 
     /// Records a field block; `end_stream` says that no more frames follow.
@@ -468,9 +470,8 @@ impl ResponseProgress {
                 return Ok(BlockRole::Interim);
             }
             (ResponseStage::Head, DecodedFields::Response(head)) => {
-                // RFC 9110 §6.4.1: no body, whatever length is announced.
-                let has_body = self.method != Method::Head && !matches!(head.status, 204 | 304);
-                self.announced = if has_body { head.content_length } else { Some(0) };
+                self.status = head.status;
+                self.announced = if self.has_body() { head.content_length } else { Some(0) };
                 self.stage = ResponseStage::Body;
                 BlockRole::Head(head)
             }
@@ -497,9 +498,24 @@ impl ResponseProgress {
         if let Some(announced) = self.announced
             && self.received > announced
         {
-            return Err(MalformedResponse::BodyLength { announced, received: self.received });
+            return Err(self.excess(announced));
         }
         if end_stream { self.end() } else { Ok(()) }
+    }
+
+    /// Whether the response may have a body; otherwise it has none, whatever length is announced (RFC 9110 §6.4.1).
+    fn has_body(&self) -> bool {
+        self.method != Method::Head && !matches!(self.status, 204 | 304)
+    }
+
+    /// Why the bytes received are too many.
+    #[cold]
+    fn excess(&self, announced: u64) -> MalformedResponse {
+        match self.method {
+            _ if self.has_body() => MalformedResponse::BodyLength { announced, received: self.received },
+            Method::Head => MalformedResponse::BodyOfHead,
+            Method::Other => MalformedResponse::BodyOfStatus { status: self.status },
+        }
     }
 
     /// Records that the stream has ended, with HTTP/3 apart from any frame (RFC 9114 §4.1).

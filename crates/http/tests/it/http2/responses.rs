@@ -142,9 +142,21 @@ fn the_parts_of_a_response_come_in_order() {
             vec![length(5, false), Data(6, false)],
             "content-length 5, but the length of the body is 6 or more",
         ),
+        (Method::Head, vec![length(5, false), Data(5, false)], "DATA in the response to a HEAD request"),
+        (Method::Other, vec![Block(response(204, None), false), Data(0, true)], "ended"),
         (
-            Method::Head,
-            vec![head(false), Data(1, false)],
+            Method::Other,
+            vec![Block(response(204, None), false), Data(1, true)],
+            "DATA in a response with status 204, which has no body",
+        ),
+        (
+            Method::Other,
+            vec![Block(response(304, Some(5)), false), Data(5, true)],
+            "DATA in a response with status 304, which has no body",
+        ),
+        (
+            Method::Other,
+            vec![length(0, false), Data(1, false)],
             "content-length 0, but the length of the body is 1 or more",
         ),
         (Method::Other, vec![Data(1, true)], "DATA before the response headers"),
