@@ -151,23 +151,22 @@ impl Http3Connection {
         ids
     }
 
-    /// Reads what has come on a stream of the server. Returns the id of GOAWAY, if one came.
+    /// Reads what has come on a stream of the server. GOAWAY sets `ends_at`, also if an error follows it.
     pub(super) fn read_server_stream<T: Transport>(
         &mut self,
         slot: Slot,
         id: StreamId,
         transport: &mut T,
-    ) -> Result<Option<u64>, Http3Error> {
-        let Some(quic) = &mut self.quic else { return Ok(None) };
-        let Some(at) = self.server_streams.iter().position(|stream| stream.id == id) else { return Ok(None) };
+    ) -> Result<(), Http3Error> {
+        let Some(quic) = &mut self.quic else { return Ok(()) };
+        let Some(at) = self.server_streams.iter().position(|stream| stream.id == id) else { return Ok(()) };
         let mut recv = quic.connection.recv_stream(id);
-        let Ok(mut chunks) = recv.read(true) else { return Ok(None) };
-        let mut goaway = None;
+        let Ok(mut chunks) = recv.read(true) else { return Ok(()) };
         let is_over = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
                     transport.note_stream(slot, Direction::Received, number(id), &chunk.bytes);
-                    goaway = self.server_streams[at].read(&chunk.bytes)?.or(goaway);
+                    self.server_streams[at].read(&chunk.bytes, &mut self.ends_at)?;
                 }
                 Ok(None) | Err(ReadError::Reset(_)) => break true,
                 Err(ReadError::Blocked) => break false,
@@ -178,10 +177,10 @@ impl Http3Connection {
         match self.server_streams[at].known {
             Some(StreamKind::Unknown(_)) | None if is_over => {
                 self.server_streams.swap_remove(at);
-                Ok(None)
+                Ok(())
             }
             Some(_) if is_over => Err(Http3Error::ClosedCriticalStream),
-            _ => Ok(goaway),
+            _ => Ok(()),
         }
     }
 
@@ -247,8 +246,9 @@ impl Http3Connection {
 }
 
 impl ServerStream {
-    /// Reads some bytes; returns the id of GOAWAY, if one came.
-    fn read(&mut self, mut input: &[u8]) -> Result<Option<u64>, Http3Error> {
+    /// Reads some bytes. Each GOAWAY sets the first stream id that the server does not process, which may only
+    /// decrease (RFC 9114 §5.2).
+    fn read(&mut self, mut input: &[u8], ends_at: &mut Option<u64>) -> Result<(), Http3Error> {
         if self.known.is_none() {
             let (kind, bytes) = self.kind.next(input);
             input = &input[bytes..];
@@ -258,27 +258,27 @@ impl ServerStream {
             Some(StreamKind::Push) => return Err(Http3Error::Push),
             Some(StreamKind::Encoder) => return check_encoder(input),
             Some(StreamKind::Decoder) if !input.is_empty() => return Err(Http3Error::DecoderStream),
-            Some(StreamKind::Decoder | StreamKind::Unknown(_)) | None => return Ok(None),
+            Some(StreamKind::Decoder | StreamKind::Unknown(_)) | None => return Ok(()),
             Some(StreamKind::Control) => {}
         }
-        let mut goaway = None;
         while !input.is_empty() {
             let (event, bytes) = self.reader.next(input)?;
             if let FrameEvent::GoAway(id) = event {
-                if goaway.is_some_and(|before| id > before) {
+                // Ids of the client's bidirectional streams are multiples of four (RFC 9000 §2.1).
+                if !id.is_multiple_of(4) || ends_at.is_some_and(|before| id > before) {
                     return Err(Http3Error::GoAwayId { id });
                 }
-                goaway = Some(id);
+                *ends_at = Some(id);
             }
             input = &input[bytes..];
         }
-        Ok(goaway)
+        Ok(())
     }
 }
 
 /// Checks the instructions of QPACK's encoder: only Set Dynamic Table Capacity to 0 needs no table (RFC 9204 §4.3.1).
-fn check_encoder(input: &[u8]) -> Result<Option<u64>, Http3Error> {
-    if input.iter().all(|byte| *byte == 0x20) { Ok(None) } else { Err(Http3Error::EncoderStream) }
+fn check_encoder(input: &[u8]) -> Result<(), Http3Error> {
+    if input.iter().all(|byte| *byte == 0x20) { Ok(()) } else { Err(Http3Error::EncoderStream) }
 }
 
 /// The number of a stream, as frames name it (RFC 9000 §2.1).
@@ -318,4 +318,41 @@ pub(super) fn send_request<T: Transport>(
         transport.note_stream_end(slot, Direction::Sent, number(id), StreamEnd::Fin);
     }
     sent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_http::h3::write_goaway;
+    use quinn_proto::Side;
+
+    /// Reads GOAWAY frames with these ids, all in one piece or each in its own. Returns the first stream id that is not
+    /// processed, and the result of the last piece that was read.
+    fn after(ids: &[u64], in_pieces: bool) -> (Option<u64>, Result<(), Http3Error>) {
+        let mut stream = ServerStream {
+            id: StreamId::new(Side::Server, Dir::Uni, 0),
+            kind: StreamKindReader::default(),
+            known: None,
+            reader: FrameReader::control(),
+        };
+        let (mut ends_at, mut result, mut bytes) = (None, Ok(()), Vec::new());
+        write_control_stream(&mut bytes);
+        for (place, id) in ids.iter().enumerate() {
+            write_goaway(&mut bytes, *id);
+            if (in_pieces || place + 1 == ids.len()) && result.is_ok() {
+                result = stream.read(&std::mem::take(&mut bytes), &mut ends_at);
+            }
+        }
+        (ends_at, result)
+    }
+
+    #[test]
+    fn every_goaway_is_processed() {
+        for in_pieces in [false, true] {
+            assert_eq!(after(&[40, 8, 8], in_pieces), (Some(8), Ok(())));
+            let refused = |id| Err(Http3Error::GoAwayId { id });
+            assert_eq!(after(&[8, 12], in_pieces), (Some(8), refused(12)));
+            assert_eq!(after(&[6, 4], in_pieces), (None, refused(6)));
+        }
+    }
 }

@@ -335,32 +335,24 @@ impl<S: Scenario> Http3<S> {
         received: &mut ReadContext<'_, '_>,
         transport: &mut T,
     ) -> Result<(), Http3Error> {
-        let slot = received.slot;
-        let goaway = self.connections[slot as usize].read_server_stream(slot, id, transport)?;
-        goaway.map_or(Ok(()), |id| self.on_goaway(id, received, transport))
+        let connection = &mut self.connections[received.slot as usize];
+        let before = connection.ends_at;
+        let result = connection.read_server_stream(received.slot, id, transport);
+        if let Some(id) = connection.ends_at.filter(|id| before != Some(*id)) {
+            self.on_goaway(id, received, transport);
+        }
+        result
     }
 
     /// The server accepts no request from this stream id on (RFC 9114 §5.2).
-    fn on_goaway<T: Transport>(
-        &mut self,
-        id: u64,
-        received: &mut ReadContext<'_, '_>,
-        transport: &mut T,
-    ) -> Result<(), Http3Error> {
+    fn on_goaway<T: Transport>(&mut self, id: u64, received: &mut ReadContext<'_, '_>, transport: &mut T) {
         let slot = received.slot;
-        let connection = &mut self.connections[slot as usize];
-        // Ids of the client's bidirectional streams are multiples of four (RFC 9000 §2.1).
-        if !id.is_multiple_of(4) || connection.ends_at.is_some_and(|before| id > before) {
-            return Err(Http3Error::GoAwayId { id });
-        }
-        connection.ends_at = Some(id);
         // In the order in which they were sent, so that they become due again in that order.
         for (index, place) in self.responses.streams.from(slot, id / 4) {
             let stream = StreamId::new(Side::Client, Dir::Bi, index);
             self.connections[slot as usize].cancel(slot, stream, ErrorCode::REQUEST_CANCELLED, transport);
             self.give_back(place, received);
         }
-        Ok(())
     }
 
     /// The server has not processed a request: makes it due again, with its number.
