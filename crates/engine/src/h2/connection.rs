@@ -20,6 +20,10 @@ use std::io;
 /// The maximum length of bodies that wait for room in a socket: more is written when the socket has taken these.
 const MAX_OUT_BYTES: usize = 256 * 1024;
 
+/// The maximum number of answers to SETTINGS and PING that the server does not read. nghttp2 has the same limit
+/// (`NGHTTP2_DEFAULT_MAX_OBQ_FLOOD_ITEM`; CVE-2019-9512, CVE-2019-9515).
+pub(super) const MAX_UNREAD_ANSWERS: u32 = 1000;
+
 /// Bytes of a request body that pay for one frame in advance: a server gives back the window for the bytes it reads,
 /// often in small pieces on the stream and on the connection, and may do so after the last of them were sent.
 const BODY_BYTES_PER_FRAME: u32 = 256;
@@ -32,6 +36,10 @@ pub(super) struct Http2Connection {
     pub unsent_since: Nanos,
     /// The block in which the request bytes among them are counted.
     pub unsent_block: BlockIndex,
+    /// Answers to SETTINGS and PING that were written while the following bytes waited.
+    pub unread_answers: u32,
+    /// Bytes of the output: when the socket has taken them, the count of answers begins again.
+    bytes_before_answers: usize,
     pub peer: PeerSettings,
     /// Whether the peer's first SETTINGS have come.
     pub greeted: bool,
@@ -69,6 +77,8 @@ impl Default for Http2Connection {
             out: Vec::new(),
             unsent_since: Nanos::ZERO,
             unsent_block: 0,
+            unread_answers: 0,
+            bytes_before_answers: 0,
             peer: PeerSettings::default(),
             greeted: false,
             is_ending: false,
@@ -140,7 +150,14 @@ impl Http2Connection {
 
     /// Sends the written bytes, as far as the socket has room. Returns how many it took.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
-        send_waiting(transport, slot, &mut self.out)
+        let sent = send_waiting(transport, slot, &mut self.out)?;
+        // With an upload the output may never be empty, although the server reads. The answers among the bytes that
+        // wait now are counted no more, and have been sent when the count begins again.
+        self.bytes_before_answers = self.bytes_before_answers.saturating_sub(sent);
+        if self.bytes_before_answers == 0 {
+            (self.unread_answers, self.bytes_before_answers) = (0, self.out.len());
+        }
+        Ok(sent)
     }
 
     /// Writes as much of a stream's body as both windows, frames and output allow. Returns whether that completed the

@@ -22,9 +22,10 @@ use crate::hot::{
 };
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
+use connection::MAX_UNREAD_ANSWERS;
 use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
 pub(crate) use receive::failure_of;
-use receive::{Http2State, ReadContext, fault};
+use receive::{Http2State, ReadContext, fault, unread_answers};
 use std::io;
 
 /// The number of streams cancelled without a response between them after which a connection is closed: more looks like
@@ -192,6 +193,9 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
                 connection.body_out -= body;
                 let block = tracker.exchanges().at(slot, connection.body_place).block;
                 tracker.moved(block, body as u64, 0);
+            }
+            if connection.unread_answers > MAX_UNREAD_ANSWERS {
+                read = read.and_then(|()| Err(unread_answers()));
             }
         }
         read?;

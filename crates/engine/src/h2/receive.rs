@@ -2,7 +2,7 @@
 //! recognised by comparison, all other frames act on their stream or on the connection (flow control: `on_data`,
 //! `on_window_update`). Over 600 lines: all of it acts on one state.
 
-use super::connection::Http2Connection;
+use super::connection::{Http2Connection, MAX_UNREAD_ANSWERS};
 use super::last_response::{LastFrames, stream_of};
 use super::outgoing::Http2Outgoing;
 use super::stream::{Http2Stream, Streams};
@@ -106,6 +106,14 @@ pub(crate) fn failure_of(error: &Http2Error) -> ConnectionFailure {
 pub(super) fn fault(error: &Http2Error) -> ProtocolFault {
     let failure = failure_of(error);
     ProtocolFault { failure, detail: Some(error.to_string()), is_end: false }
+}
+
+/// The server sends frames that have to be answered, and reads no answer.
+#[cold]
+pub(super) fn unread_answers() -> ProtocolFault {
+    let detail =
+        format!("HTTP/2 flood: the server has not read {MAX_UNREAD_ANSWERS} answers to SETTINGS and PING");
+    ProtocolFault { failure: ConnectionFailure::Flood, detail: Some(detail), is_end: false }
 }
 
 impl<S: Scenario> Http2State<S> {
@@ -341,6 +349,7 @@ impl<S: Scenario> Http2State<S> {
                 connection.table.settings_applied(&connection.peer);
                 connection.greeted = true;
                 write_settings_ack(&mut connection.out);
+                connection.unread_answers += 1;
                 let limit = connection.peer.max_concurrent_streams;
                 if limit < self.depth.into() {
                     self.stream_limit = Some(self.stream_limit.map_or(limit, |known| known.min(limit)));
@@ -350,7 +359,9 @@ impl<S: Scenario> Http2State<S> {
                 Ok(())
             }
             FrameEvent::Ping(opaque) => {
-                write_ping_ack(&mut self.connections[received.slot as usize].out, opaque);
+                let connection = &mut self.connections[received.slot as usize];
+                write_ping_ack(&mut connection.out, opaque);
+                connection.unread_answers += 1;
                 Ok(())
             }
             FrameEvent::Reset { stream, code } => self.on_reset(stream, code, received),

@@ -465,6 +465,75 @@ fn frames_after_the_end_of_a_response_are_violations() {
     }
 }
 
+/// A server whose socket has no room for some sends after each request.
+struct Deaf {
+    server: Server,
+    /// The number of these sends.
+    sends: u32,
+    /// How many of them are left.
+    left: u32,
+}
+
+impl Script for Deaf {
+    fn connect(&mut self, slot: Slot, now: Nanos) -> Connect {
+        self.left = 0;
+        self.server.connect(slot, now)
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn bytes(&mut self, slot: Slot, bytes: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
+        let before = self.server.requests;
+        let is_read = self.server.bytes(slot, bytes, now, acts);
+        if self.server.requests > before {
+            self.left = self.sends;
+        }
+        is_read
+    }
+
+    fn takes(&mut self, wanted: usize) -> usize {
+        if self.left == 0 {
+            return wanted;
+        }
+        self.left -= 1;
+        0
+    }
+}
+
+/// A response in pieces of a byte, with a ping after each.
+fn ping_between_pieces(out: &mut Vec<u8>, stream: u32, pieces: usize) {
+    write_field_block(out, stream, OK, false);
+    for _ in 0..pieces {
+        write_data(out, stream, b"o", false);
+        write_ping(out, [0; 8]);
+    }
+}
+
+#[test]
+fn a_server_that_reads_no_answer_to_its_pings_is_cut_off() {
+    let settings = over_http2(closed_loop(1, 1), 1, 0).with(|job| {
+        job.window = paceline_engine::Bound::Requests(3);
+    });
+    let run = |sends, answer: Answer| {
+        let server = Deaf { server: server(&[], answer), sends, left: 0 };
+        simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap()
+    };
+    let endless: Answer = |out, stream, _| ping_between_pieces(out, stream, 5_000);
+    let outcome = run(u32::MAX, endless);
+    assert_eq!(outcome.total.counts.ended(Ending::IoFailed), 3, "{:?}", outcome.connections.failures);
+    assert_eq!(failures(&outcome, ConnectionFailure::Flood), 3, "{:?}", outcome.connections.failures);
+    let details = outcome.connections.details_of(ConnectionFailure::Flood).unwrap_or_default();
+    assert!(details.contains("has not read 1000 answers"), "{details}");
+    // One that reads late.
+    let late: Answer = |out, stream, _| {
+        ping_between_pieces(out, stream, 900);
+        write_data(out, stream, b"", true);
+    };
+    let outcome = run(5, late);
+    assert_eq!(outcome.connections.failures, [], "all of it was answered");
+    assert_eq!(outcome.total.counts.body_bytes, 2_700);
+}
+
 /// Responds in HTTP/1.1 to any input, or sends nothing.
 struct Other(&'static [u8]);
 
