@@ -13,6 +13,10 @@ const MAX_STEPS: usize = 100;
 /// The maximum number of groups of a log's requests, since each has a separate block with histograms.
 const MAX_REPLAY_GROUPS: usize = 100;
 
+/// The maximum number of streams that a connection has open at once, over HTTP/2 and HTTP/3: each has a place in a
+/// table, whose length is a power of two.
+pub const MAX_STREAMS: u16 = 1 << 15;
+
 /// All problems of a job: at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError(pub Vec<JobProblem>);
@@ -44,6 +48,12 @@ pub enum JobProblem {
     /// `depth` is 0.
     #[error("--pipeline 0 sends nothing: use at least 1")]
     NoDepth,
+    /// More requests at once than a connection can have streams.
+    #[error(
+        "--pipeline (--streams) is at most {max} over HTTP/2 and HTTP/3: use more connections (-c)",
+        max = MAX_STREAMS
+    )]
+    TooManyStreams,
     /// The window has no length.
     #[error("the window is empty: use a longer duration (-d) or more requests (-n)")]
     EmptyWindow,
@@ -254,6 +264,10 @@ impl Job {
             (self.threads == 0, NoThreads),
             (self.threads > self.connections && self.connections > 0, TooManyThreads),
             (self.depth == 0, NoDepth),
+            (
+                self.depth > MAX_STREAMS && self.protocol.has_streams() && !self.is_websocket(),
+                TooManyStreams,
+            ),
             (matches!(self.window, Bound::Duration(Nanos::ZERO) | Bound::Requests(0)), EmptyWindow),
             (self.timeout < Nanos::from_millis(1), ShortTimeout),
             (self.connect_timeout == Nanos::ZERO, NoConnectTimeout),
@@ -637,6 +651,23 @@ mod tests {
         assert_eq!(with("http://a/", |_| {}), [JobProblem::Http3WithoutTls]);
         let over_socket = with("https://a/", |job| job.unix_socket = Some("/s".into()));
         assert_eq!(over_socket, [JobProblem::Http3Without { with: "--unix-socket" }]);
+    }
+
+    #[test]
+    fn a_connection_has_a_limited_number_of_streams() {
+        let with = |protocol, depth| {
+            problems(|job| {
+                (job.protocol, job.url) = (protocol, Url::parse("https://a/").unwrap());
+                job.depth = depth;
+            })
+        };
+        for protocol in [Protocol::Http2, Protocol::Http3] {
+            assert_eq!(with(protocol, MAX_STREAMS), []);
+            assert_eq!(with(protocol, MAX_STREAMS + 1), [JobProblem::TooManyStreams]);
+        }
+        assert_eq!(with(Protocol::Http11, u16::MAX), []);
+        let text = JobProblem::TooManyStreams.to_string();
+        assert!(text.contains("at most 32768") && text.contains("-c"), "{text}");
     }
 
     #[test]

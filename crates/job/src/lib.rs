@@ -21,7 +21,7 @@ mod target;
 mod time;
 mod websocket;
 
-pub use check::{JobError, JobProblem};
+pub use check::{JobError, JobProblem, MAX_STREAMS};
 pub use connection_plan::{ConnectionPart, ConnectionPlan};
 pub use duration::{DurationError, MAX_DURATION, format_duration, parse_duration};
 pub use file::JobFileError;

@@ -24,6 +24,7 @@ use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
 use connection::MAX_UNREAD_ANSWERS;
 use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
+use paceline_job::MAX_STREAMS;
 pub(crate) use receive::failure_of;
 use receive::{Http2State, ReadContext, fault, unread_answers};
 use std::io;
@@ -128,7 +129,7 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
 
     /// Twice as many as are used, so that a free one is close.
     fn places(settings: &Settings) -> u16 {
-        settings.job.depth.min(1 << 14).next_power_of_two() * 2
+        settings.job.depth.min(MAX_STREAMS / 2).next_power_of_two() * 2
     }
 
     fn open<T: Transport>(&mut self, slot: Slot, _: Nanos, transport: &mut T) -> io::Result<IoProgress> {

@@ -36,6 +36,7 @@ use connection::{EarlyRequest, Http3Connection, number, send_request};
 use endpoint::QuicEndpoint;
 use outgoing::{Http3Outgoing, NextRequest};
 use paceline_http::h3::{ErrorCode, Http3Error, is_safe_text};
+use paceline_job::MAX_STREAMS;
 use quinn_proto::{ConnectionError, Dir, Event, ReadError, Side, StreamEvent, StreamId, VarInt};
 use responses::{ReadContext, Responses, StreamState};
 use std::io;
@@ -518,7 +519,7 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
     fn places(settings: &Settings) -> u16 {
         match settings.job.depth {
             1 => 1,
-            depth => depth.min(1 << 14).next_power_of_two() * 2,
+            depth => depth.min(MAX_STREAMS / 2).next_power_of_two() * 2,
         }
     }
 
