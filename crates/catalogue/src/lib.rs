@@ -40,10 +40,10 @@ pub use order::{PlannedLaunch, fresh_seed, order};
 pub use paceline_job::hexadecimal::format as hex;
 pub use paceline_job::{DurationError, format_duration, parse_duration};
 pub use plan::{
-    AdHoc, Balance, Bursts, COUNTED_GUESS, CapacitySearch, Cell, DEFAULT_POLICY, LaunchGroup, LaunchWarmUp,
-    LoadEnd, LoadHttp, LoadPace, LoadSearch, LoadWork, MAX_SEED, MachineCapacity, POOL, Percent, Pin,
-    PinBalancer, PinDatabase, PinInstances, Plan, PlanLoad, PlannedLoad, Resolution, STEADY_WITHIN, Scale,
-    Select, SizedPlan, TRIAL_EXTRA_GUESS, estimate, key_of, launch_guess,
+    AdHoc, Balance, Bursts, COUNTED_GUESS, CapacitySearch, Cell, DEFAULT_POLICY, LAUNCH_GUESS, LaunchGroup,
+    LaunchWarmUp, LoadEnd, LoadHttp, LoadPace, LoadSearch, LoadWork, MAX_SEED, MachineCapacity, POOL,
+    Percent, Pin, PinBalancer, PinDatabase, PinInstances, Plan, PlanLoad, PlannedLoad, Resolution,
+    STEADY_WITHIN, Scale, Select, SizedPlan, TRIAL_EXTRA_GUESS, estimate, key_of,
 };
 pub use request_file::{FileRequest, MAX_REQUESTS, MAX_WEIGHT, RequestFile};
 pub use variables::{

@@ -7,15 +7,11 @@ use super::{LaunchWarmUp, PlannedLoad, TRIAL_EXTRA_GUESS};
 use crate::PlannedLaunch;
 use std::time::Duration;
 
-/// A launch with its validation: half a second for a native server, two for a virtual machine.
-const LAUNCH_GUESS: Duration = Duration::from_millis(1_500);
+/// The start of a process with its validation, without its warm-up: half a second for a native server, two for a
+/// virtual machine.
+pub const LAUNCH_GUESS: Duration = Duration::from_millis(1_500);
 /// A trial limited by a number of requests, where the plan gives neither its rate nor its usual length.
 pub const COUNTED_GUESS: Duration = Duration::from_secs(5);
-
-/// The estimated time to start a process, including its warm-up.
-pub fn launch_guess(warm_up: LaunchWarmUp) -> Duration {
-    LAUNCH_GUESS + warm_up.guess()
-}
 
 /// The estimated time of these launches, each with this warm-up.
 pub fn estimate(launches: &[PlannedLaunch], warm_up: LaunchWarmUp) -> Duration {

@@ -22,7 +22,7 @@ mod warm_up;
 
 pub use adhoc::AdHoc;
 pub use balance::{Balance, DEFAULT_POLICY, Pin, PinBalancer, PinDatabase, PinInstances};
-pub use estimate::{COUNTED_GUESS, estimate, launch_guess};
+pub use estimate::{COUNTED_GUESS, LAUNCH_GUESS, estimate};
 pub use load::{LoadSearch, Percent, PlanLoad};
 pub use planned_load::{
     CapacitySearch, LaunchGroup, LoadEnd, LoadHttp, LoadPace, LoadWork, PlannedLoad, TRIAL_EXTRA_GUESS,

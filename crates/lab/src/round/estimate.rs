@@ -5,7 +5,7 @@
 //! trial is separate: see its load.
 
 use super::attempts::{Pass, RoundAttempts};
-use paceline_catalogue::{COUNTED_GUESS, Cell, LaunchWarmUp, PlannedLaunch, TRIAL_EXTRA_GUESS, launch_guess};
+use paceline_catalogue::{COUNTED_GUESS, Cell, LAUNCH_GUESS, LaunchWarmUp, PlannedLaunch, TRIAL_EXTRA_GUESS};
 use paceline_record::Trial;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,7 +17,10 @@ pub struct RoundEstimate {
     pub trials_done: usize,
     /// Trials planned, retries included.
     pub trials_planned: usize,
+    /// Processes to start.
     launches_left: usize,
+    /// Launches to warm up: all processes of a launch together.
+    warm_ups_left: usize,
     load_left_s: f64,
     /// The expected length of the capacity searches that are left.
     searches_left_s: f64,
@@ -26,11 +29,13 @@ pub struct RoundEstimate {
     /// How many processes the current launch starts.
     launching: usize,
     launch_s: GuessedMean,
+    warm_up_s: GuessedMean,
     trial_extra_s: GuessedMean,
     /// How much longer than expected a search takes, as a factor.
     search_factor: GuessedMean,
     trial_began: Option<Instant>,
     launch_began: Option<Instant>,
+    warm_up_began: Option<Instant>,
 }
 
 /// A mean that begins with a guess, which counts as one observation.
@@ -67,15 +72,18 @@ impl RoundEstimate {
             trials_done: planned,
             trials_planned: planned,
             launches_left: 0,
+            warm_ups_left: 0,
             load_left_s: 0.0,
             searches_left_s: 0.0,
             lengths_s: HashMap::new(),
             launching: 1,
-            launch_s: GuessedMean::guess(launch_guess(warm_up).as_secs_f64()),
+            launch_s: GuessedMean::guess(LAUNCH_GUESS.as_secs_f64()),
+            warm_up_s: GuessedMean::guess(warm_up.guess().as_secs_f64()),
             trial_extra_s: GuessedMean::guess(TRIAL_EXTRA_GUESS.as_secs_f64()),
             search_factor: GuessedMean::guess(1.0),
             trial_began: None,
             launch_began: None,
+            warm_up_began: None,
         };
         let left = tally.left(launches, Pass::First);
         let trials: usize = left.iter().map(|launch| launch.cells.len()).sum();
@@ -88,6 +96,7 @@ impl RoundEstimate {
     /// Adds further launches.
     pub(super) fn add(&mut self, launches: &[PlannedLaunch]) {
         self.launches_left += launches.iter().map(|launch| launch.processes() as usize).sum::<usize>();
+        self.warm_ups_left += launches.iter().filter(|launch| launch.is_warmed()).count();
         for cell in launches.iter().flat_map(|launch| &launch.cells) {
             self.trials_planned += 1;
             let length_s = cell.load.expected_length().as_secs_f64();
@@ -105,14 +114,30 @@ impl RoundEstimate {
     pub(super) fn launch_begins(&mut self, launch: &PlannedLaunch) {
         self.launching = launch.processes() as usize;
         self.launches_left = self.launches_left.saturating_sub(self.launching);
+        self.warm_ups_left = self.warm_ups_left.saturating_sub(usize::from(launch.is_warmed()));
         self.launch_began = Some(Instant::now());
+        // That of a launch that failed meanwhile.
+        self.warm_up_began = None;
+    }
+
+    /// All processes of the launch have started.
+    pub(super) fn warm_up_begins(&mut self) {
+        self.launch_done();
+        self.warm_up_began = Some(Instant::now());
     }
 
     pub(super) fn trial_begins(&mut self) {
+        self.launch_done();
+        if let Some(began) = self.warm_up_began.take() {
+            self.warm_up_s.see(began.elapsed().as_secs_f64());
+        }
+        self.trial_began = Some(Instant::now());
+    }
+
+    fn launch_done(&mut self) {
         if let Some(began) = self.launch_began.take() {
             self.launch_s.see(began.elapsed().as_secs_f64() / self.launching.max(1) as f64);
         }
-        self.trial_began = Some(Instant::now());
     }
 
     pub(super) fn trial_done(&mut self, trial: &Trial) {
@@ -138,7 +163,8 @@ impl RoundEstimate {
     /// The estimated time that is left.
     pub fn left(&self) -> Duration {
         let trials = self.trials_planned.saturating_sub(self.trials_done) as f64;
-        let launches_s = self.launches_left as f64 * self.launch_s.value();
+        let launches_s = self.launches_left as f64 * self.launch_s.value()
+            + self.warm_ups_left as f64 * self.warm_up_s.value();
         let searches_s = self.searches_left_s * self.search_factor.value();
         let left_s = self.load_left_s + searches_s + trials * self.trial_extra_s.value() + launches_s;
         // The requests of a plan may take longer than a `Duration` can hold.
@@ -149,9 +175,30 @@ impl RoundEstimate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_catalogue::fixture::TestTree;
-    use paceline_catalogue::{Plan, order};
+    use paceline_catalogue::fixture::{BALANCER, TestTree};
+    use paceline_catalogue::{Plan, estimate as planned_length, order};
     use paceline_record::fixture::trial;
+
+    #[test]
+    fn a_round_is_announced_with_the_length_of_its_plan() {
+        let load = "[[load]]\nname = \"c\"\nconnections = 4\nduration = \"3s\"\n";
+        let tree = TestTree::with(&["a-one"]);
+        tree.write("balancers/plain/balancer.toml", BALANCER);
+        tree.write("balancers/plain/plain.conf", "to @ADDRESS@\n");
+        for (keys, of_load) in
+            [("", ""), ("instances = 4\nbalancer = \"plain\"\n", ""), ("", "first_run = true\n")]
+        {
+            let plan = format!(
+                "name = \"one\"\nrepeats = 2\nworkloads = [\"hello\"]\nforms = [\"single\"]\n{keys}{load}{of_load}"
+            );
+            let cells = Plan::parse("one.toml", &plan).unwrap().resolve(&tree.catalogue()).unwrap().cells;
+            let launches = order(&cells, 2, 7);
+            let warm_up = LaunchWarmUp::Continuous { limit: Duration::from_secs(60) };
+            let announced = RoundEstimate::from_launches(&launches, warm_up).left();
+            let difference = announced.abs_diff(planned_length(&launches, warm_up));
+            assert!(difference < Duration::from_millis(1), "{announced:?} for {plan}");
+        }
+    }
 
     #[test]
     fn a_finished_search_corrects_the_length_of_the_next() {

@@ -336,6 +336,7 @@ impl RunningRound<'_> {
         if self.context.warm_up.is_none() || !launch.planned.is_warmed() {
             return Ok(());
         }
+        self.estimate.warm_up_begins();
         (self.listener)(RoundEvent::WarmingUp { launch: launch.planned, estimate: &self.estimate });
         let starter = self.context.starter;
         let warmer = Warmer {
