@@ -44,6 +44,11 @@ pub struct Arguments {
     print: PrintFormatFlag,
 }
 
+/// Longest id: names of logs and containers add up to 50 bytes to it, and a file's name has at most 255 (NAME_MAX).
+const MAX_ID_BYTES: usize = 200;
+/// Why a server is skipped whose folder exists, or that another entry has just made.
+const TAKEN: &str = "there is a server of this name";
+
 /// A board whose entries can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Board {
@@ -92,13 +97,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         read(entry, arguments, &mut found);
     }
     let to = arguments.to.as_ref().unwrap_or(&catalogue.folders.servers_dir);
-    let mut written = Vec::new();
-    for server in std::mem::take(&mut found.servers) {
-        match write(&server, to, arguments.dry_run)? {
-            None => written.push(server),
-            Some(why) => found.skipped.push(SkippedTest { test: server.id, language: server.language, why }),
-        }
-    }
+    let written = write_all(&mut found, to, arguments.dry_run)?;
     arguments.print.print_line(&described(&found, &written, to))?;
     let is_empty = written.is_empty();
     arguments.print.print_document(&document(found, written))?;
@@ -163,14 +162,37 @@ fn read(folder: &Path, arguments: &Arguments, found: &mut Found) {
     }
 }
 
+/// Writes the folders of the found servers, each id once. Returns the servers that were written, or would be.
+fn write_all(found: &mut Found, to: &Path, dry_run: bool) -> anyhow::Result<Vec<ImportedServer>> {
+    let (mut written, mut ids) = (Vec::new(), BTreeSet::new());
+    for server in std::mem::take(&mut found.servers) {
+        // A dry run makes no folder that would show it.
+        let why = match ids.contains(&server.id) {
+            true => Some(TAKEN.to_owned()),
+            false => write(&server, to, dry_run)?,
+        };
+        match why {
+            None => {
+                ids.insert(server.id.clone());
+                written.push(server);
+            }
+            Some(why) => found.skipped.push(SkippedTest { test: server.id, language: server.language, why }),
+        }
+    }
+    Ok(written)
+}
+
 /// Writes a server's folder. Returns why it is skipped instead.
 fn write(server: &ImportedServer, to: &Path, dry_run: bool) -> anyhow::Result<Option<String>> {
+    if server.id.len() > MAX_ID_BYTES {
+        return Ok(Some(format!("its id would be longer than {MAX_ID_BYTES} characters")));
+    }
     let folder = to.join(&server.id);
     if let Err(error) = Manifest::parse(&folder, &server.manifest) {
         return Ok(Some(format!("its manifest would be wrong: {error}")));
     }
     if folder.exists() {
-        return Ok(Some("there is a server of this name".to_owned()));
+        return Ok(Some(TAKEN.to_owned()));
     }
     if !dry_run {
         let written = fs::create_dir_all(&folder)
@@ -219,4 +241,43 @@ fn described(found: &Found, written: &[ImportedServer], to: &Path) -> String {
         counted(found.skipped.len(), "test", "tests"),
         to.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_imports_what_an_import_does() {
+        let test = "{ \"default\": { \"json_url\": \"/json\", \"port\": 8080, \"language\": \"Go\" } }";
+        let text = format!("{{ \"framework\": \"gin\", \"tests\": [{test}, {test}] }}");
+        let folder = tempfile::tempdir().unwrap();
+        let entry = EntryFolder { folder: folder.path(), text: &text, has_file: &|_: &str| true };
+        let of_twins = || Found { servers: read_techempower(&entry).unwrap().servers, ..Found::default() };
+        for dry_run in [true, false] {
+            let mut found = of_twins();
+            let written = write_all(&mut found, folder.path(), dry_run).unwrap();
+            assert_eq!(written.iter().map(|server| server.id.as_str()).collect::<Vec<_>>(), ["go-gin"]);
+            let skipped = found.skipped.iter().map(|one| (one.test.as_str(), one.why.as_str()));
+            assert_eq!(skipped.collect::<Vec<_>>(), [("go-gin", TAKEN)]);
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_file_can_have_does_not_end_the_import() {
+        let of_framework = |name: &str| {
+            let test = "\"json_url\": \"/json\", \"port\": 8080, \"language\": \"Go\"";
+            format!("{{ \"framework\": \"{name}\", \"tests\": [{{ \"default\": {{ {test} }} }}] }}")
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let mut found = Found::default();
+        for name in ["x".repeat(300), "gin".to_owned()] {
+            let text = of_framework(&name);
+            let entry = EntryFolder { folder: folder.path(), text: &text, has_file: &|_: &str| true };
+            found.servers.extend(read_techempower(&entry).unwrap().servers);
+        }
+        let written = write_all(&mut found, folder.path(), false).unwrap();
+        assert_eq!((written.len(), found.skipped.len()), (1, 1));
+        assert_eq!(found.skipped[0].why, "its id would be longer than 200 characters");
+    }
 }
