@@ -10,6 +10,7 @@ use crate::exit::{Complaint, Status, error_text, print, say};
 use crate::lab_folders::path_or_nothing;
 use crate::store_location::{ReadableRecords, StoreArguments, complain, state_dir};
 use anyhow::Context as _;
+use clap::builder::NonEmptyStringValueParser;
 use paceline_escape::{TerminalText, terminal};
 use paceline_host::{FileLock, Id};
 use paceline_record::{Round, Trial};
@@ -83,7 +84,8 @@ enum Action {
     /// Delete rounds with their trials
     Delete {
         /// Ids of rounds, or beginnings of ids
-        #[arg(required = true)]
+        // Every id begins with an empty text, such as that of a variable that is not set.
+        #[arg(required = true, value_parser = NonEmptyStringValueParser::new())]
         rounds: Vec<String>,
     },
 }
@@ -269,6 +271,20 @@ fn lock(store: &Store, id: &str) -> anyhow::Result<Option<FileLock>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct TestFlags {
+        #[command(flatten)]
+        _arguments: Arguments,
+    }
+
+    #[test]
+    fn an_empty_id_deletes_no_round() {
+        let parses =
+            |words: &[&str]| TestFlags::try_parse_from([&["store", "delete"], words].concat()).is_ok();
+        assert!(parses(&["a"]) && !parses(&[""]) && !parses(&["a", ""]));
+    }
 
     #[test]
     fn the_newest_rounds_of_each_plan_are_kept() {
