@@ -90,7 +90,12 @@ pub fn open(
 ) -> anyhow::Result<OpenedRound> {
     let is_resumed = resume_flags.resume.is_some();
     let (mut begun, lock) = match &resume_flags.resume {
-        Some(id) => resume::resumed(id, plan_flags.plan.as_deref(), catalogue, store)?,
+        Some(id) => {
+            let (mut begun, lock) = resume::resumed(id, plan_flags.plan.as_deref(), catalogue, store)?;
+            let ignored = resume::ignored_warm_up(plan_flags.steady_within, begun.warm_up);
+            begun.resolution.notes.extend(ignored);
+            (begun, lock)
+        }
         None => {
             let begun = new_round(plan_flags, catalogue, environment::read(), None)?;
             let lock = machine::lock_round(&Id::parse(&begun.round.id)?, store)?;

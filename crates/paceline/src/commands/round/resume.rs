@@ -8,11 +8,12 @@ use super::plan::NewRound;
 use crate::exit::Complaint;
 use crate::lab_folders::complain;
 use crate::store_location;
-use paceline_catalogue::{Catalogue, Plan, order};
+use paceline_catalogue::{Catalogue, LaunchWarmUp, Plan, format_duration, order};
 use paceline_host::{FileLock, Id, InvalidId};
 use paceline_record::Round;
 use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
+use std::time::Duration;
 
 /// How many missing cells are named when the round is resumed; all are named when it ends.
 const MAX_NAMED: usize = 3;
@@ -46,6 +47,16 @@ pub fn resumed(
         round.changes.push(change);
     }
     Ok((NewRound { round, resolution, launches, gone, warm_up: plan.launch_warm_up() }, lock))
+}
+
+/// The message that `--steady-within` is ignored, if the round was begun with another warm-up: its trials would not be
+/// comparable. The flag is not refused, since a variable of the environment sets it too.
+pub fn ignored_warm_up(asked: Option<Duration>, kept: LaunchWarmUp) -> Option<String> {
+    let asked = asked.filter(|limit| kept != LaunchWarmUp::Continuous { limit: *limit })?;
+    Some(format!(
+        "--steady-within {} is ignored: a resumed round keeps the warm-up of launches that it was begun with",
+        format_duration(asked)
+    ))
 }
 
 /// Ids name folders and locks. Paceline never creates one of another form: such a store is damaged or malicious.
@@ -128,4 +139,19 @@ fn nothing_to_resume(which: &str, store: &Store) -> anyhow::Error {
     Complaint::usage(format!("no unfinished round{which} in {}", store.path().display()))
         .hint("remove --resume to begin a new round")
         .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_warm_up_of_a_resumed_round_is_reported() {
+        let seconds = Duration::from_secs;
+        let kept = LaunchWarmUp::Continuous { limit: seconds(60) };
+        assert_eq!(ignored_warm_up(None, kept), None);
+        assert_eq!(ignored_warm_up(Some(seconds(60)), kept), None);
+        let ignored = ignored_warm_up(Some(seconds(0)), kept).unwrap();
+        assert!(ignored.starts_with("--steady-within 0s is ignored"), "{ignored}");
+    }
 }
