@@ -3,9 +3,7 @@
 //! They are read by position instead of mapped into memory: a mapped file that becomes shorter would end the process
 //! (SIGBUS).
 
-use crate::inputs::read_fully_at;
 use paceline_engine::BodySource;
-use paceline_http::may_have_placeholder;
 use paceline_record::BodyWaits;
 use paceline_stats::bytes_text;
 use rustix::fs::{Advice, fadvise};
@@ -18,10 +16,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// What is searched for placeholders at once.
-const BLOCK_BYTES: usize = 256 * 1024;
-/// The bytes that two blocks have in common: more than the word of a placeholder has.
-const OVERLAP_BYTES: usize = 64;
 /// How much is read ahead into the page cache.
 const AHEAD_BYTES: u64 = 2 << 20;
 /// How often that is asked for: the kernel looks for every page, also for those in the cache.
@@ -97,13 +91,6 @@ impl BodyFile {
         Some(format!("{}: {length} copied to a temporary file in {folder}, until the run ends", self.name))
     }
 
-    /// All of it, in memory.
-    pub(crate) fn read_all(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
-        self.file.read_exact_at(&mut bytes, 0)?;
-        Ok(bytes)
-    }
-
     /// The window has begun, for one thread or more.
     pub(crate) fn begin_window(&self) {
         self.waits.has_begun.store(true, Ordering::Relaxed);
@@ -167,34 +154,6 @@ impl BodyFile {
             |about: std::fs::Metadata| about.len() == self.length && about.modified().ok() == self.modified;
         !self.file.metadata().is_ok_and(is_same)
     }
-
-    /// Whether it is text that is not sent as it is: with placeholders, or two braces. All of a text is read for this;
-    /// the search ends at the first byte that is not UTF-8.
-    pub(crate) fn may_have_placeholder(&self) -> io::Result<bool> {
-        let (mut block, mut at, mut is_found) = (Vec::new(), 0, false);
-        loop {
-            let kept = block.len();
-            block.resize(BLOCK_BYTES, 0);
-            let read = read_fully_at(&self.file, &mut block[kept..], at)?;
-            block.truncate(kept + read);
-            at += read as u64;
-            let is_last = block.len() < BLOCK_BYTES;
-            match std::str::from_utf8(&block) {
-                // Otherwise the block ends within a character.
-                Err(error) if is_last || error.error_len().is_some() => return Ok(false),
-                Ok(_) | Err(_) => {}
-            }
-            let end = if is_last { block.len() } else { BLOCK_BYTES - OVERLAP_BYTES };
-            is_found = is_found || may_have_placeholder(&block, end);
-            if is_last {
-                return Ok(is_found);
-            }
-            // The next block begins with a whole character.
-            let is_start = |at: &usize| block[*at] & 0b1100_0000 != 0b1000_0000;
-            let start = (end..block.len()).find(is_start).unwrap_or(end);
-            block.drain(..start);
-        }
-    }
 }
 
 impl BodySource for BodyFile {
@@ -227,26 +186,6 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(content).unwrap();
         BodyFile::new("body".to_owned(), file).unwrap()
-    }
-
-    #[test]
-    fn a_text_of_any_length_is_searched_for_placeholders() {
-        for length in [0, 1, BLOCK_BYTES - OVERLAP_BYTES - 3, BLOCK_BYTES - 2, BLOCK_BYTES, 3 * BLOCK_BYTES] {
-            let text = |end: &str| {
-                // Two bytes for each character, so that blocks may end within one.
-                let before = "x".repeat(length % 2) + &"\u{e9}".repeat(length / 2);
-                file(format!("{before}{end}{}", "\u{e9}".repeat(100)).as_bytes())
-            };
-            for end in ["{seq}", "{{", "{line:a}"] {
-                assert!(text(end).may_have_placeholder().unwrap(), "{end} after {length}");
-            }
-            for end in ["", "{", "{\"seq\": 1}", "{sequence"] {
-                assert!(!text(end).may_have_placeholder().unwrap(), "{end} after {length}");
-            }
-            let mut bytes = vec![b'x'; length];
-            bytes.extend_from_slice(b"{seq}\xff");
-            assert!(!file(&bytes).may_have_placeholder().unwrap(), "not text after {length}");
-        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Content of request bodies: text of the job, a file, or standard input.
 
 use crate::body_file::BodyFile;
+use crate::body_pieces::BodyPieces;
 use crate::copied_body::{CopiedBody, MAX_COPY_BYTES, copy_body};
 use crate::{Inputs, MAX_BYTES, RunError};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -16,14 +17,14 @@ pub const KEPT_FILE_BYTES: u64 = 32 << 20;
 pub(crate) const MAX_BODY_BYTES: u64 = 1 << 50;
 /// Why a long text is kept in memory.
 const HAS_PLACEHOLDERS: &str =
-    "--literal sends it unchanged: with placeholders or {{, a file is kept in memory";
+    "--literal sends it unchanged: with placeholders or {{, a body is kept in memory";
 
 /// The content of a request body.
 pub(crate) enum BodyContent {
     /// These bytes.
     Kept(Vec<u8>),
     /// It is read while it is sent.
-    File(BodyFile),
+    Read(BodyPieces),
 }
 
 /// Reads the content that a job names. Standard input can be used for one body only.
@@ -51,7 +52,8 @@ impl ContentReader {
         let path = match content {
             Content::Text(text) => return Ok(text.as_bytes().to_vec()),
             Content::Multipart { boundary, parts } => {
-                return self.multipart(named_by, boundary, parts, inputs);
+                let form = self.form(named_by, boundary, parts, Some(named_by), inputs)?;
+                return form.read_all().map_err(|error| unreadable_form(named_by, error));
             }
             Content::Base64 { base64 } => {
                 return BASE64_STANDARD.decode(base64).map_err(|error| {
@@ -93,15 +95,22 @@ impl ContentReader {
         conflict: Option<&str>,
         inputs: &mut Inputs,
     ) -> Result<BodyContent, RunError> {
-        if let Content::File { file: path } = content {
-            if conflict.is_none()
-                && let Some(stream) = self.stream(named_by, path, inputs)
-            {
-                return self.copied(named_by, path, stream, is_literal);
+        match content {
+            Content::File { file: path } => {
+                if conflict.is_none()
+                    && let Some(stream) = self.stream(named_by, path, inputs)
+                {
+                    return self.copied(named_by, path, stream, is_literal);
+                }
+                if let Some(file) = self.file(named_by, path, is_literal, conflict, inputs)? {
+                    return Ok(BodyContent::Read(file));
+                }
             }
-            if let Some(file) = self.file(named_by, path, is_literal, conflict, inputs)? {
-                return Ok(BodyContent::File(file));
+            Content::Multipart { boundary, parts } => {
+                let form = self.form(named_by, boundary, parts, conflict, inputs)?;
+                return form_content(named_by, form, is_literal);
             }
+            Content::Text(_) | Content::Base64 { .. } => {}
         }
         self.read(named_by, content, inputs).map(BodyContent::Kept)
     }
@@ -137,14 +146,8 @@ impl ContentReader {
         };
         // The name of a pipe is a number.
         let name = if path == Path::new("-") { file_name(path) } else { path.display().to_string() };
-        let file = BodyFile::new(name, file).map_err(cannot)?;
-        if is_literal || !file.may_have_placeholder().map_err(cannot)? {
-            return Ok(BodyContent::File(file.copied_to(folder.clone())));
-        }
-        if file.length() > MAX_BYTES {
-            return Err(too_long_to_keep(&shown, HAS_PLACEHOLDERS));
-        }
-        file.read_all().map(BodyContent::Kept).map_err(cannot)
+        let file = BodyFile::new(name, file).map_err(cannot)?.copied_to(folder.clone());
+        read_unless_template(&format!("{shown}: the file"), file.into(), is_literal, cannot)
     }
 
     /// The file of a body, if it is to be read while it is sent: it is long and, unless the body is literal, has no
@@ -156,7 +159,7 @@ impl ContentReader {
         is_literal: bool,
         conflict: Option<&str>,
         inputs: &mut Inputs,
-    ) -> Result<Option<BodyFile>, RunError> {
+    ) -> Result<Option<BodyPieces>, RunError> {
         let shown = path.display();
         let wrong = |problem: &str| RunError::usage(format!("{named_by} @{shown}: {problem}"));
         let cannot = |error: io::Error| wrong(&format!("cannot read {shown}")).because(error);
@@ -174,7 +177,7 @@ impl ContentReader {
             None
         };
         let Some(file) = file else { return Ok(None) };
-        let file = BodyFile::new(file_name(path), file).map_err(cannot)?;
+        let file = BodyPieces::from(BodyFile::new(file_name(path), file).map_err(cannot)?);
         let is_template = conflict.is_none() && !is_literal && file.may_have_placeholder().map_err(cannot)?;
         let kept = match conflict {
             Some(conflict) => Some(format!("a larger file cannot be combined with {conflict}")),
@@ -182,7 +185,7 @@ impl ContentReader {
         };
         match kept {
             Some(reason) if file.length() > MAX_BYTES => {
-                Err(too_long_to_keep(&format!("{named_by} @{shown}"), reason))
+                Err(too_long_to_keep(&format!("{named_by} @{shown}: the file"), reason))
             }
             Some(_) => Ok(None),
             None if file.length() > MAX_BODY_BYTES => {
@@ -197,39 +200,86 @@ impl ContentReader {
         }
     }
 
-    /// Encodes a form from its parts (RFC 7578, RFC 2046 section 5.1.1).
-    fn multipart(
+    /// Encodes a form from its parts (RFC 7578, RFC 2046 section 5.1.1). A part is kept in memory or read while it is
+    /// sent, as a literal body with its content would be.
+    fn form(
         &mut self,
         named_by: &str,
         boundary: &str,
         parts: &[FormPart],
+        conflict: Option<&str>,
         inputs: &mut Inputs,
-    ) -> Result<Vec<u8>, RunError> {
-        let mut body = Vec::new();
+    ) -> Result<BodyPieces, RunError> {
+        let mut form = BodyPieces::default();
         for part in parts {
-            let content = self.read(named_by, &part.content, inputs)?;
-            if memchr::memmem::find(&content, boundary.as_bytes()).is_some() {
+            let content = match self.body(named_by, &part.content, true, conflict, inputs)? {
+                BodyContent::Kept(bytes) => BodyPieces::from(bytes),
+                BodyContent::Read(pieces) => pieces,
+            };
+            let has_boundary = content.contains(boundary.as_bytes()).map_err(|error| {
+                RunError::usage(format!("{named_by}: cannot read the part {:?}", part.name)).because(error)
+            })?;
+            if has_boundary {
                 let what = format!("{named_by}: the part {:?} contains the boundary {boundary}", part.name);
                 return Err(RunError::usage(what)
                     .hint("encode the whole form in a file, and send it with --body @FILE"));
             }
-            let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
-            let mut head =
-                format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&part.name));
-            if let Some(name) = &part.file_name {
-                head += &format!("; filename=\"{}\"", quoted(name));
-            }
-            if let Some(kind) = &part.content_type {
-                head += &format!("\r\nContent-Type: {}", quoted(kind));
-            }
-            body.extend_from_slice(head.as_bytes());
-            body.extend_from_slice(b"\r\n\r\n");
-            body.extend_from_slice(&content);
-            body.extend_from_slice(b"\r\n");
+            form.push_bytes(part_head(boundary, part).as_bytes());
+            form.append(content);
+            form.push_bytes(b"\r\n");
         }
-        body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-        Ok(body)
+        form.push_bytes(format!("--{boundary}--\r\n").as_bytes());
+        Ok(form)
     }
+}
+
+/// The separator before a part of a form, and the part's fields.
+fn part_head(boundary: &str, part: &FormPart) -> String {
+    let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+    let mut head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&part.name));
+    if let Some(name) = &part.file_name {
+        head += &format!("; filename=\"{}\"", quoted(name));
+    }
+    if let Some(kind) = &part.content_type {
+        head += &format!("\r\nContent-Type: {}", quoted(kind));
+    }
+    head + "\r\n\r\n"
+}
+
+/// The content of a form: in memory, if it has no file that is read while it is sent.
+fn form_content(named_by: &str, form: BodyPieces, is_literal: bool) -> Result<BodyContent, RunError> {
+    let form = match form.into_kept() {
+        Ok(bytes) => return Ok(BodyContent::Kept(bytes)),
+        Err(form) => form,
+    };
+    if form.length() > MAX_BODY_BYTES {
+        let what = format!("{named_by}: the form is too large");
+        return Err(RunError::usage(what).hint("the maximum is 1 PiB"));
+    }
+    let cannot = |error| unreadable_form(named_by, error);
+    read_unless_template(&format!("{named_by}: the form"), form, is_literal, cannot)
+}
+
+/// The error for a form whose files cannot be read.
+fn unreadable_form(named_by: &str, error: io::Error) -> RunError {
+    RunError::usage(format!("{named_by}: cannot read the files of the form")).because(error)
+}
+
+/// A body that is read while it is sent, unless it is a text with placeholders, which is kept in memory. `shown` names
+/// it in the error if it is too long for that, `cannot` is the error if it cannot be read.
+fn read_unless_template(
+    shown: &str,
+    body: BodyPieces,
+    is_literal: bool,
+    cannot: impl Fn(io::Error) -> RunError,
+) -> Result<BodyContent, RunError> {
+    if is_literal || !body.may_have_placeholder().map_err(&cannot)? {
+        return Ok(BodyContent::Read(body));
+    }
+    if body.length() > MAX_BYTES {
+        return Err(too_long_to_keep(shown, HAS_PLACEHOLDERS));
+    }
+    body.read_all().map(BodyContent::Kept).map_err(cannot)
 }
 
 /// Opens a pipe that is open already, or another input that can be read only once; none for a file or a folder.
@@ -249,9 +299,9 @@ fn file_name(path: &Path) -> String {
     }
 }
 
-/// The error for a body that must be kept in memory, for this reason, and is too long for it.
+/// The error for what must be kept in memory, for this reason, and is too long for it.
 fn too_long_to_keep(shown: &str, reason: impl Into<String>) -> RunError {
-    let what = format!("{shown}: the file is larger than the maximum of {} MiB", MAX_BYTES >> 20);
+    let what = format!("{shown} is larger than the maximum of {} MiB", MAX_BYTES >> 20);
     RunError::usage(what).hint(reason)
 }
 
@@ -319,20 +369,62 @@ mod tests {
         }
     }
 
+    /// The bytes of a body, and whether they are kept in memory, as those of files up to this length are.
+    fn sent(
+        kept_bytes: u64,
+        content: &Content,
+        is_literal: bool,
+        conflict: Option<&str>,
+    ) -> Result<(bool, Vec<u8>), String> {
+        let mut contents = ContentReader { kept_bytes, ..ContentReader::default() };
+        match contents.body("--body", content, is_literal, conflict, &mut Inputs::default()) {
+            Ok(BodyContent::Kept(bytes)) => Ok((true, bytes)),
+            Ok(BodyContent::Read(pieces)) => Ok((false, pieces.read_all().unwrap())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// A pipe with this content, and how it is named.
+    fn pipe(text: &str) -> (io::PipeReader, Content) {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+        let content = file(&format!("/dev/fd/{}", reader.as_raw_fd()));
+        (reader, content)
+    }
+
+    /// A file with this content, and how it is named.
+    fn named_file(bytes: &[u8]) -> (tempfile::NamedTempFile, Content) {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(named.path(), bytes).unwrap();
+        let content = file(named.path().to_str().unwrap());
+        (named, content)
+    }
+
+    /// A form with these parts, whose names are numbers.
+    fn form(contents: impl IntoIterator<Item = Content>) -> Content {
+        let part = |(number, content): (usize, Content)| FormPart {
+            name: number.to_string(),
+            content: Box::new(content),
+            file_name: None,
+            content_type: None,
+        };
+        let parts = contents.into_iter().enumerate().map(part).collect();
+        Content::Multipart { boundary: "limit".to_owned(), parts }
+    }
+
+    /// The bytes of such a form.
+    fn form_bytes(contents: &[&[u8]]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (number, content) in contents.iter().enumerate() {
+            let head = format!("--limit\r\nContent-Disposition: form-data; name=\"{number}\"\r\n\r\n");
+            bytes.extend([head.as_bytes(), *content, b"\r\n"].concat());
+        }
+        bytes.extend_from_slice(b"--limit--\r\n");
+        bytes
+    }
+
     #[test]
     fn a_pipe_is_copied_unless_it_is_short_or_has_placeholders() {
-        let mut contents = ContentReader { kept_bytes: 4, ..ContentReader::default() };
-        let mut body = |text: &str, is_literal, conflict| {
-            let (reader, mut writer) = io::pipe().unwrap();
-            writer.write_all(text.as_bytes()).unwrap();
-            drop(writer);
-            let path = format!("/dev/fd/{}", reader.as_raw_fd());
-            let body = contents.body("--body", &file(&path), is_literal, conflict, &mut Inputs::default());
-            match body.unwrap() {
-                BodyContent::Kept(bytes) => (true, bytes),
-                BodyContent::File(file) => (false, file.read_all().unwrap()),
-            }
-        };
         for (text, is_literal, conflict, is_kept) in [
             ("", false, None, true),
             ("abcd", false, None, true),
@@ -341,9 +433,84 @@ mod tests {
             ("a {seq}", true, None, false),
             ("abcde", false, Some("--cookies"), true),
         ] {
-            let found = body(text, is_literal, conflict);
+            let (_reader, content) = pipe(text);
+            let found = sent(4, &content, is_literal, conflict).unwrap();
             assert_eq!(found, (is_kept, text.as_bytes().to_vec()), "{text:?} {is_literal} {conflict:?}");
         }
+    }
+
+    #[test]
+    fn a_form_has_the_same_bytes_in_memory_and_from_files() {
+        let (short_bytes, long_bytes) = (b"\0 {seq} \xff", b"12345".repeat(20_000));
+        let (_short, short) = named_file(short_bytes);
+        let (_long, long) = named_file(&long_bytes);
+        let (_empty, empty) = named_file(b"");
+        let bytes = Content::Base64 { base64: "AP8=".to_owned() };
+        let text = Content::Text("a text".to_owned());
+        let files = form([text, short.clone(), empty, long.clone(), bytes, short, long]);
+        let expected: [&[u8]; 7] =
+            [b"a text", short_bytes, b"", &long_bytes, b"\0\xff", short_bytes, &long_bytes];
+        let expected = form_bytes(&expected);
+        for (kept_bytes, conflict, is_kept) in [
+            (100_000, None, true),
+            (99_999, None, false),
+            (4, None, false),
+            (0, None, false),
+            (4, Some("--cookies"), true),
+        ] {
+            let found = sent(kept_bytes, &files, false, conflict);
+            assert!(found == Ok((is_kept, expected.clone())), "{kept_bytes} {conflict:?}");
+        }
+        let nested = sent(4, &form([form([])]), false, None).unwrap_err();
+        assert!(nested.contains("the part \"0\" contains the boundary limit"), "{nested}");
+    }
+
+    #[test]
+    fn a_pipe_is_a_part_of_a_form() {
+        for (text, conflict, is_kept) in
+            [("abcd", None, true), ("abcde", None, false), ("abcde", Some("--cookies"), true)]
+        {
+            let (_reader, content) = pipe(text);
+            let found = sent(4, &form([content]), false, conflict).unwrap();
+            assert_eq!(found, (is_kept, form_bytes(&[text.as_bytes()])), "{text} {conflict:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_of_texts_with_placeholders_is_kept() {
+        let (_file, template) = named_file(b"a {seq}");
+        let (_other, bytes) = named_file(b"not text: \xff");
+        let (_plain, plain) = named_file(b"a text");
+        let field = Content::Text("{seq}".to_owned());
+        let is_kept = |parts: &[&Content], is_literal| {
+            let parts = parts.iter().map(|content| (*content).clone());
+            sent(4, &form(parts), is_literal, None).map(|(is_kept, _)| is_kept)
+        };
+        assert_eq!(is_kept(&[&template, &plain], false), Ok(true));
+        assert_eq!(is_kept(&[&plain, &field], false), Ok(true), "a short text has one");
+        assert_eq!(is_kept(&[&template, &plain], true), Ok(false));
+        assert_eq!(is_kept(&[&plain, &plain], false), Ok(false));
+        assert_eq!(is_kept(&[&template, &bytes, &field], false), Ok(false), "the form is not text");
+    }
+
+    #[test]
+    fn parts_that_cannot_be_sent_are_errors() {
+        let (_file, content) = named_file(b"a limit of a form");
+        for kept_bytes in [4, 100] {
+            let error = |content: Content| sent(kept_bytes, &form([content]), false, None).unwrap_err();
+            assert_eq!(
+                error(file("no/such/file")),
+                "--body @no/such/file: cannot read no/such/file: No such file or directory (os error 2)"
+            );
+            assert_eq!(error(file("")), "--body @: the file name is missing");
+            assert!(error(file("/dev/zero")).ends_with("a device, not a regular file"));
+            assert_eq!(error(content.clone()), "--body: the part \"0\" contains the boundary limit");
+        }
+        let long = tempfile::NamedTempFile::new().unwrap();
+        long.as_file().set_len(MAX_BYTES + 1).unwrap();
+        let long = form([file(long.path().to_str().unwrap())]);
+        let error = sent(KEPT_FILE_BYTES, &long, false, Some("--cookies")).unwrap_err();
+        assert!(error.ends_with("the file is larger than the maximum of 256 MiB"), "{error}");
     }
 
     #[test]

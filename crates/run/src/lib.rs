@@ -6,6 +6,7 @@
 
 mod blocks;
 mod body_file;
+mod body_pieces;
 mod content;
 mod copied_body;
 mod debug;

@@ -1,6 +1,7 @@
 //! Converts the requests of a job to those of the engine: reads contents, compiles templates, prepares checks.
 
 use crate::body_file::BodyFile;
+use crate::body_pieces::BodyPieces;
 use crate::content::{BodyContent, ContentReader, MAX_BODY_BYTES, read};
 use crate::grpc::Calls;
 use crate::proxy::proxy_authorization;
@@ -44,7 +45,7 @@ pub(crate) fn requests(
     let plan = sessions::plan(job)?;
     for (kind, spec) in job.requests.iter().enumerate() {
         files.set_variables(plan.as_ref().map_or_else(Vec::new, |plan| sessions::variables(plan, kind)));
-        let (mut request, file) = request(job, spec, &mut contents, inputs)?;
+        let (mut request, read) = request(job, spec, &mut contents, inputs)?;
         if let Some(calls) = calls {
             request = calls.request(kind, spec, request, &mut files, inputs)?;
         }
@@ -52,8 +53,8 @@ pub(crate) fn requests(
             if job.is_mix() { error.of_request(spec) } else { error.into() }
         };
         let template = template(&request, spec, &mut files, inputs).map_err(invalid)?;
-        uploads.push(upload(job, &request, file.as_ref()));
-        body_files.extend(file);
+        uploads.push(upload(job, &request, read.as_ref()));
+        body_files.extend(read.iter().flat_map(|read| read.files().cloned()));
         if job.protocol.has_streams() {
             http2.push(over_http2(job, &request, spec, &files).map_err(|error| invalid(error.into()))?);
         }
@@ -77,17 +78,17 @@ pub(crate) fn requests(
     Ok((requests, body_files))
 }
 
-/// How the body of a request is sent; `file` is the file that it is read from.
-fn upload(job: &Job, request: &Request, file: Option<&Arc<BodyFile>>) -> Upload {
+/// How the body of a request is sent; `read` is what it is read from.
+fn upload(job: &Job, request: &Request, read: Option<&Arc<BodyPieces>>) -> Upload {
     let length = request.generated.unwrap_or(request.body.len() as u64);
-    let body = match (file, request.generated) {
-        (Some(file), _) => {
+    let body = match (read, request.generated) {
+        (Some(read), _) => {
             let layout = match job.protocol {
                 Protocol::Http10 | Protocol::Http11 => BodyLayout::over_http1(length, request.framing),
                 Protocol::Http2 => BodyLayout::plain(length),
                 Protocol::Http3 => h3::body_layout(length, request.framing),
             };
-            let source: Arc<dyn BodySource> = Arc::<BodyFile>::clone(file);
+            let source: Arc<dyn BodySource> = Arc::<BodyPieces>::clone(read);
             Some(UploadBody::Read(ReadBody::new(source, layout)))
         }
         (None, Some(length)) if !job.protocol.has_streams() => {
@@ -122,18 +123,18 @@ fn named_by(job: &Job, flag: &'static str) -> &'static str {
     if job.is_mix() { "--mix" } else { flag }
 }
 
-/// Prepares one request. Also returns the file of its body, if that is read while it is sent.
+/// Prepares one request. Also returns the content of its body, if that is read while it is sent.
 pub(crate) fn request(
     job: &Job,
     spec: &RequestSpec,
     contents: &mut ContentReader,
     inputs: &mut Inputs,
-) -> Result<(Request, Option<Arc<BodyFile>>), RunError> {
+) -> Result<(Request, Option<Arc<BodyPieces>>), RunError> {
     let get = Request::get(&job.url);
-    let (body, generated, file) = match body(job, spec, contents, inputs)? {
+    let (body, generated, read) = match body(job, spec, contents, inputs)? {
         RequestBody::Kept(bytes) => (bytes, None, None),
         RequestBody::Generated(length) => (Vec::new(), Some(length), None),
-        RequestBody::File(file) => (Vec::new(), Some(file.length()), Some(Arc::new(file))),
+        RequestBody::Read(pieces) => (Vec::new(), Some(pieces.length()), Some(Arc::new(pieces))),
     };
     let mut headers = spec.headers.clone();
     let version = connection_fields(job, &mut headers);
@@ -154,7 +155,7 @@ pub(crate) fn request(
         host: get.host,
         version,
     };
-    Ok((request, file))
+    Ok((request, read))
 }
 
 /// The body of a request.
@@ -164,7 +165,7 @@ enum RequestBody {
     /// It is generated while it is sent, with this length.
     Generated(u64),
     /// It is read while it is sent.
-    File(BodyFile),
+    Read(BodyPieces),
 }
 
 /// The body of a request. A file that must be kept in memory is read.
@@ -187,7 +188,7 @@ fn body(
             let Some(content) = &spec.body else { return Ok(RequestBody::Kept(Vec::new())) };
             match contents.body(named_by, content, spec.literal, job.body_conflict(), inputs)? {
                 BodyContent::Kept(bytes) => Ok(RequestBody::Kept(bytes)),
-                BodyContent::File(file) => Ok(RequestBody::File(file)),
+                BodyContent::Read(pieces) => Ok(RequestBody::Read(pieces)),
             }
         }
     }
