@@ -200,6 +200,23 @@ fn body_flag(path: &Path) -> String {
     format!("@{}", path.display())
 }
 
+/// A form with a text and, under these names, parts that are the same file, as it is sent.
+fn form_bytes(file_name: &str, content: &[u8], names: &[&str]) -> Vec<u8> {
+    // The separator of the binary.
+    let separator = "--paceline-5f3a9c41d7e24b08";
+    let head = |fields: &str| format!("{separator}\r\nContent-Disposition: form-data; {fields}\r\n\r\n");
+    let mut bytes = (head("name=\"text\"") + "some\r\n").into_bytes();
+    for name in names {
+        let fields =
+            format!("name=\"{name}\"; filename=\"{file_name}\"\r\nContent-Type: application/octet-stream");
+        bytes.extend_from_slice(head(&fields).as_bytes());
+        bytes.extend_from_slice(content);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(format!("{separator}--\r\n").as_bytes());
+    bytes
+}
+
 /// A file of this length without content, and the flag that sends it.
 fn empty_file(length: u64) -> (tempfile::NamedTempFile, String) {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -231,6 +248,23 @@ fn a_long_file_arrives_whole() {
     let output = Command::new(PACELINE).args(flags).stdin(File::open(file.path()).unwrap()).output().unwrap();
     let record: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(count(&record["total"], "ok"), 2, "standard input: {record}");
+}
+
+#[test]
+fn a_form_of_long_files_arrives_whole() {
+    let (file, content) = (tempfile::NamedTempFile::new().unwrap(), long_content());
+    std::fs::write(file.path(), &content).unwrap();
+    let name = file.path().file_name().unwrap().to_str().unwrap();
+    let expected = Arc::new(form_bytes(name, &content, &["a", "b"]));
+    let address = look_at_bodies(move |body| body == expected.as_slice());
+    let [a, b] = ["a", "b"].map(|part| format!("{part}={}", body_flag(file.path())));
+    for framing in [&[][..], &["--chunked=100k"][..]] {
+        let flags = ["-n", "3", "-c", "2", "-F", "text=some", "-F", &a, "-F", &b];
+        let record = record(address, &[&flags[..], framing].concat());
+        assert_eq!(count(&record["total"], "ok"), 3, "{framing:?}: {record}");
+        assert_eq!(record["body_faults"], Value::Null);
+        assert!(record["body_waits"]["reads"].is_u64(), "{framing:?}: {record}");
+    }
 }
 
 /// A run whose standard input is a pipe with this content, with this folder for temporary files.
@@ -296,14 +330,16 @@ fn a_long_pipe_that_cannot_be_copied_is_refused() {
 
 #[test]
 fn a_file_larger_than_can_be_kept_needs_little_memory() {
-    let length = 300 << 20;
-    let (_file, flag) = empty_file(length);
-    let address = each(move |mut stream| {
+    let (_file, flag) = empty_file(300 << 20);
+    let address = each(|mut stream| {
         let (mut buffer, mut left) = (vec![0; 1 << 20], 0);
         while let Ok(count @ 1..) = stream.read(&mut buffer) {
             if left == 0 {
                 // A head arrives in one read.
                 let end = buffer[..count].windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+                let head = String::from_utf8_lossy(&buffer[..end]);
+                let field = head.split("Content-Length: ").nth(1).unwrap();
+                let length: u64 = field.lines().next().unwrap().parse().unwrap();
                 left = length + end as u64 + 4;
             }
             left -= count as u64;
@@ -312,10 +348,14 @@ fn a_file_larger_than_can_be_kept_needs_little_memory() {
             }
         }
     });
-    let record = record(address, &["-n", "2", "-c", "1", "-t", "1", "--literal", "--body", &flag]);
-    assert_eq!(count(&record["total"], "ok"), 2, "{record}");
-    let most = record["generator"]["rss_bytes_peak"].as_u64().unwrap();
-    assert!(most < 128 << 20, "{most} bytes");
+    let part = format!("part={flag}");
+    for (kind, body) in [("--body", &flag), ("-F", &part)] {
+        let record = record(address, &["-n", "2", "-c", "1", "-t", "1", "--literal", kind, body]);
+        assert_eq!(count(&record["total"], "ok"), 2, "{kind}: {record}");
+        assert!(record["total"]["bytes"]["sent"].as_u64().unwrap() > 600 << 20, "{kind}: {record}");
+        let most = record["generator"]["rss_bytes_peak"].as_u64().unwrap();
+        assert!(most < 128 << 20, "{kind}: {most} bytes");
+    }
 }
 
 #[test]
@@ -341,19 +381,26 @@ fn a_file_that_changes_during_the_run_is_reported() {
     );
     assert_eq!(found["body_faults"]["changed"], serde_json::json!([name]));
     // It becomes shorter: more than sockets hold is missing.
-    let (file, flag) = empty_file(100 << 20);
-    let path = file.path().to_owned();
-    let address = each(move |mut stream| {
-        let _ = stream.read(&mut [0; 1000]);
-        File::options().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
-        let _ = std::io::copy(&mut stream, &mut std::io::sink());
-    });
-    let found = record(address, &["-n", "3", "-c", "1", "--literal", "--body", &flag]);
-    let counts = (count(&found["total"], "ok"), count(&found["total"], "io_failed"));
-    assert!(counts.0 == 0 && counts.1 > 0, "{found}");
-    let blamed = verdict(&found);
-    assert_eq!((&blamed["severity"], &blamed["blame"]), (&"invalid".into(), &"user".into()), "{found}");
-    assert!(found["body_faults"]["connections"].as_u64().unwrap() > 0, "{found}");
+    for (kind, before) in [("--body", ""), ("-F", "part=")] {
+        let (file, flag) = empty_file(100 << 20);
+        let path = file.path().to_owned();
+        let address = each(move |mut stream| {
+            let _ = stream.read(&mut [0; 1000]);
+            File::options().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        });
+        let body = format!("{before}{flag}");
+        let found = record(address, &["-n", "3", "-c", "1", "--literal", kind, &body]);
+        let counts = (count(&found["total"], "ok"), count(&found["total"], "io_failed"));
+        assert!(counts.0 == 0 && counts.1 > 0, "{kind}: {found}");
+        let blamed = verdict(&found);
+        assert_eq!(
+            (&blamed["severity"], &blamed["blame"]),
+            (&"invalid".into(), &"user".into()),
+            "{kind}: {found}"
+        );
+        assert!(found["body_faults"]["connections"].as_u64().unwrap() > 0, "{kind}: {found}");
+    }
 }
 
 #[test]
@@ -417,19 +464,22 @@ fn bodies_over_http_2_are_data_frames_of_the_size_of_a_chunk() {
     let address = each(move |mut stream| _ = count_http2(&mut stream, &kept));
     let (file, long) = (tempfile::NamedTempFile::new().unwrap(), long_content());
     std::fs::write(file.path(), &long).unwrap();
+    let name = file.path().file_name().unwrap().to_str().unwrap();
+    let form_length = form_bytes(name, &long, &["part"]).len() as u64;
     let flag = body_flag(file.path());
+    let part = format!("part={flag}");
     for (chunked, body, length, frame) in [
-        ("--chunked=1000", "{bytes:2MB}", 2_000_000, 1000),
-        ("--chunked=3", "hello", 5, 3),
-        ("--chunked=1MB", "{bytes:500kB}", 500_000, 16_384),
-        ("--chunked=10k", flag.as_str(), long.len() as u64, 10_000),
+        ("--chunked=1000", &["--body", "{bytes:2MB}"][..], 2_000_000, 1000),
+        ("--chunked=3", &["--body", "hello"], 5, 3),
+        ("--chunked=1MB", &["--body", "{bytes:500kB}"], 500_000, 16_384),
+        ("--chunked=10k", &["--body", &flag], long.len() as u64, 10_000),
+        ("--chunked=10k", &["-F", "text=some", "-F", &part], form_length, 10_000),
     ] {
         *longest.lock().unwrap() = 0;
         let expected = length.to_string();
-        let flags =
-            ["--http", "2", "-n", "4", "-c", "2", chunked, "--body", body, "--expect-body", &expected];
-        let record = record(address, &flags);
-        assert_eq!(count(&record["total"], "ok"), 4, "{chunked} {body}: {record}");
+        let flags = ["--http", "2", "-n", "4", "-c", "2", chunked, "--expect-body", &expected];
+        let record = record(address, &[&flags[..], body].concat());
+        assert_eq!(count(&record["total"], "ok"), 4, "{chunked} {body:?}: {record}");
         // A frame may be read in two parts.
         assert!((frame / 2..=frame).contains(&*longest.lock().unwrap()), "{longest:?}");
         assert!(
