@@ -7,7 +7,8 @@ use crate::outcome::ConnectionFailure;
 use crate::{Direction, Nanos, Slot, StreamEnd, Transport};
 use bytes::Bytes;
 use paceline_http::h3::{
-    ErrorCode, FrameEvent, FrameReader, Http3Error, StreamKind, StreamKindReader, write_control_stream,
+    DecoderStreamReader, ErrorCode, FrameEvent, FrameReader, Http3Error, StreamKind, StreamKindReader,
+    write_control_stream,
 };
 use quinn_proto::{Connection, Dir, ReadError, StreamId, VarInt};
 use std::collections::VecDeque;
@@ -73,7 +74,10 @@ struct ServerStream {
     kind: StreamKindReader,
     /// Its type, once that is read.
     known: Option<StreamKind>,
+    /// Reads it if it is the control stream.
     reader: FrameReader,
+    /// Reads it if it is the decoder's.
+    decoder: DecoderStreamReader,
 }
 
 impl Http3Connection {
@@ -142,12 +146,7 @@ impl Http3Connection {
     pub(super) fn accept_streams(&mut self) -> Vec<StreamId> {
         let Some(quic) = &mut self.quic else { return Vec::new() };
         let ids: Vec<_> = std::iter::from_fn(|| quic.connection.streams().accept(Dir::Uni)).collect();
-        self.server_streams.extend(ids.iter().map(|id| ServerStream {
-            id: *id,
-            kind: StreamKindReader::default(),
-            known: None,
-            reader: FrameReader::control(),
-        }));
+        self.server_streams.extend(ids.iter().map(|id| ServerStream::new(*id)));
         ids
     }
 
@@ -246,6 +245,16 @@ impl Http3Connection {
 }
 
 impl ServerStream {
+    fn new(id: StreamId) -> Self {
+        Self {
+            id,
+            kind: StreamKindReader::default(),
+            known: None,
+            reader: FrameReader::control(),
+            decoder: DecoderStreamReader::default(),
+        }
+    }
+
     /// Reads some bytes. Each GOAWAY sets the first stream id that the server does not process, which may only
     /// decrease (RFC 9114 §5.2).
     fn read(&mut self, mut input: &[u8], ends_at: &mut Option<u64>) -> Result<(), Http3Error> {
@@ -257,8 +266,8 @@ impl ServerStream {
         match self.known {
             Some(StreamKind::Push) => return Err(Http3Error::Push),
             Some(StreamKind::Encoder) => return check_encoder(input),
-            Some(StreamKind::Decoder) if !input.is_empty() => return Err(Http3Error::DecoderStream),
-            Some(StreamKind::Decoder | StreamKind::Unknown(_)) | None => return Ok(()),
+            Some(StreamKind::Decoder) => return self.decoder.read(input),
+            Some(StreamKind::Unknown(_)) | None => return Ok(()),
             Some(StreamKind::Control) => {}
         }
         while !input.is_empty() {
@@ -329,12 +338,7 @@ mod tests {
     /// Reads GOAWAY frames with these ids, all in one piece or each in its own. Returns the first stream id that is not
     /// processed, and the result of the last piece that was read.
     fn after(ids: &[u64], in_pieces: bool) -> (Option<u64>, Result<(), Http3Error>) {
-        let mut stream = ServerStream {
-            id: StreamId::new(Side::Server, Dir::Uni, 0),
-            kind: StreamKindReader::default(),
-            known: None,
-            reader: FrameReader::control(),
-        };
+        let mut stream = ServerStream::new(StreamId::new(Side::Server, Dir::Uni, 0));
         let (mut ends_at, mut result, mut bytes) = (None, Ok(()), Vec::new());
         write_control_stream(&mut bytes);
         for (place, id) in ids.iter().enumerate() {
@@ -354,5 +358,17 @@ mod tests {
             assert_eq!(after(&[8, 12], in_pieces), (Some(8), refused(12)));
             assert_eq!(after(&[6, 4], in_pieces), (None, refused(6)));
         }
+    }
+
+    #[test]
+    fn a_server_may_report_that_it_reads_no_more_of_a_request() {
+        let mut stream = ServerStream::new(StreamId::new(Side::Server, Dir::Uni, 1));
+        let mut read = |bytes: &[u8]| stream.read(bytes, &mut None);
+        // The type of the stream, then Stream Cancellation for the requests on the streams 4, 200 and 0.
+        assert_eq!(read(&[3, 0x44, 0x7f]), Ok(()));
+        assert_eq!(read(&[0x89, 0x01, 0x40]), Ok(()));
+        // A field section that refers to the table was not sent, nor an entry.
+        assert_eq!(read(&[0x84]), Err(Http3Error::DecoderStream));
+        assert_eq!(read(&[0x01]), Err(Http3Error::DecoderStream));
     }
 }

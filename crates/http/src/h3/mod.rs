@@ -4,7 +4,7 @@
 //! The engine owns the QUIC connection. The parts that it uses, in the order of a connection's life:
 //!
 //! 1. [`write_control_stream`]; of each stream that the server opens, [`StreamKindReader`] reads the type, and
-//!    [`FrameReader::control`] the frames of its control stream.
+//!    [`FrameReader::control`] the frames of its control stream, [`DecoderStreamReader`] those of its QPACK decoder.
 //! 2. [`RequestSections`] writes a request, as the bytes of its stream; a body follows [`write_data_head`].
 //! 3. [`FrameReader::request`] turns the bytes of a response into [`FrameEvent`]s, [`SectionDecoder`] reads its field
 //!    sections, and [`crate::h2::ResponseProgress`] checks that the parts come in order and add up.
@@ -27,7 +27,7 @@ pub use frame::{
     write_headers,
 };
 pub use qpack::{QpackError, QpackScratch, decode as decode_section, push_field, push_prefix};
-pub use reader::{FrameEvent, FrameReader, MAX_FIELD_SECTION_BYTES, StreamKindReader};
+pub use reader::{DecoderStreamReader, FrameEvent, FrameReader, MAX_FIELD_SECTION_BYTES, StreamKindReader};
 pub use request::{RequestSections, body_layout, is_safe_text, write_text_request};
 pub use response::SectionDecoder;
 pub use varint::{MAX_VARINT, VARINT_BYTES, read_varint, varint_length, write_varint};

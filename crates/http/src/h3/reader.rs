@@ -271,6 +271,37 @@ fn is_known(kind: u64) -> bool {
     matches!(kind, kind::DATA | kind::HEADERS | kind::SETTINGS | kind::GOAWAY)
 }
 
+/// The maximum number of bytes of the integer of an instruction before its last one: 62 bits (RFC 9204 §4.1.1).
+const MAX_INTEGER_BYTES: u8 = 9;
+
+/// Reads the instructions of a server's QPACK decoder. Requests refer to no dynamic table, so only Stream Cancellation may
+/// come, with which a server reports that it reads no more of a request, for example of one that was reset (RFC 9204
+/// §2.2.2.2, §4.4.2). It has no meaning without the table.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DecoderStreamReader {
+    /// Bytes so far of an instruction that is incomplete.
+    length: u8,
+}
+
+impl DecoderStreamReader {
+    /// Reads some bytes.
+    ///
+    /// # Errors
+    /// Another instruction, or an invalid one.
+    pub fn read(&mut self, input: &[u8]) -> Result<(), Http3Error> {
+        for byte in input {
+            self.length = match (self.length, *byte) {
+                (0, 0x40..0x7f) => 0,
+                (0, 0x7f) => 1,
+                (1..=MAX_INTEGER_BYTES, 0..0x80) => 0,
+                (length @ 1..=MAX_INTEGER_BYTES, _) => length + 1,
+                _ => return Err(Http3Error::DecoderStream),
+            };
+        }
+        Ok(())
+    }
+}
+
 /// Reads the type at the beginning of a unidirectional stream (RFC 9114 §6.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamKindReader {
