@@ -641,7 +641,7 @@ impl<S: Scenario> ProtocolHandler for Http1<S> {
     ) -> Option<ConnectionFailure> {
         let connection = &mut self.connections[slot as usize];
         let ended = connection.decoder.end_of_input();
-        if tracker.has_ended_stream(slot, connection.oldest) {
+        if tracker.has_ended_stream(slot, connection.oldest, now) {
             self.complete_steps(slot, 0, false, now, tracker);
             return None;
         }

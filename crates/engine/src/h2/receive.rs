@@ -687,7 +687,7 @@ impl<S: Scenario> Http2State<S> {
         let Some(place) = self.place_of(slot, id, FrameName(3))? else { return self.stray(slot) };
         if code == ErrorCode::REFUSED_STREAM {
             self.give_back(place, received);
-        } else if received.tracker.has_ended_stream(slot, place) {
+        } else if received.tracker.has_ended_stream(slot, place, received.now) {
             self.complete_pieces(place, false, received);
         } else {
             self.streams.at(slot, place).end();

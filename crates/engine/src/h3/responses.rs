@@ -350,7 +350,7 @@ impl<S: Scenario> Responses<S> {
         if code == ErrorCode::REQUEST_REJECTED {
             return true;
         }
-        if received.tracker.has_ended_stream(received.slot, place) {
+        if received.tracker.has_ended_stream(received.slot, place, received.now) {
             self.complete_pieces(place, false, received);
         } else {
             received.tracker.note(ConnectionFailure::StreamReset, Some(code.to_string()));

@@ -505,7 +505,7 @@ impl<'a> Tracker<'a> {
 
     /// Ends the exchange at a place without a response.
     pub(crate) fn abandon(&mut self, slot: Slot, place: ExchangeIndex, ending: Ending, now: Nanos) {
-        if self.streams.has_ended(slot, place) {
+        if self.streams.has_ended(slot, place, now) {
             return self.answer_with_stream(slot, place, now);
         }
         self.streams.discard(slot, place);
@@ -617,9 +617,9 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// Whether the stream at a place has ended as asked, although its response has not.
-    pub(crate) fn has_ended_stream(&self, slot: Slot, place: ExchangeIndex) -> bool {
-        self.streams.has_ended(slot, place)
+    /// Whether the stream at a place has ended as asked by `now`, although its response has not.
+    pub(crate) fn has_ended_stream(&self, slot: Slot, place: ExchangeIndex, now: Nanos) -> bool {
+        self.streams.has_ended(slot, place, now)
     }
 
     /// Whether a stream is in progress at a place.

@@ -393,6 +393,10 @@ impl Streams {
         let plan = self.plans[kind].as_ref()?;
         let stream = self.table.get_mut(index).filter(|stream| stream.is_open)?;
         stream.is_open = false;
+        // Its time was over before the alarm could ring.
+        if stream.cut_at <= now {
+            stream.ended_at.get_or_insert(stream.cut_at);
+        }
         let after = (stream.events > 0).then_some(stream.last_event);
         let mut last = EventBatch { after, ..EventBatch::default() };
         if is_complete && !stream.is_over() && stream.reader.end_body() {
@@ -450,9 +454,10 @@ impl Streams {
         self.get(slot, place).is_some()
     }
 
-    /// Whether the stream at a place has ended as asked.
-    pub(super) fn has_ended(&self, slot: Slot, place: ExchangeIndex) -> bool {
-        self.get(slot, place).is_some_and(|stream| stream.ended_at.is_some() && stream.fault.is_none())
+    /// Whether the stream at a place has ended as asked: by an event, or because its time is over at `now`.
+    pub(super) fn has_ended(&self, slot: Slot, place: ExchangeIndex, now: Nanos) -> bool {
+        let has_ended = |stream: &Stream| stream.ended_at.is_some() || stream.cut_at <= now;
+        self.get(slot, place).is_some_and(|stream| has_ended(stream) && stream.fault.is_none())
     }
 
     /// The status of the response at a place, when its first byte came, and the length of its body so far.

@@ -201,7 +201,7 @@ impl ProtocolHandler for WebSocket {
         if let Some(status) = connection.handshake.as_ref().and_then(|handshake| handshake.refused_with()) {
             return Some(ConnectionFailure::UpgradeRefused(status));
         }
-        if tracker.has_ended_stream(slot, connection.oldest) {
+        if tracker.has_ended_stream(slot, connection.oldest, now) {
             self.state.end_listening(true, &mut Received { slot, now, bytes: 0, tracker });
             return None;
         }

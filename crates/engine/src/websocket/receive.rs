@@ -373,7 +373,7 @@ impl WebSocketState {
         let (place, (_, kind)) = (connection.oldest, received.exchange(connection.oldest));
         received.tracker.inspect(kind, &mut connection.incoming, piece.bytes);
         let is_over = received.tracker.read_stream(slot, place, kind, (piece.bytes, piece.ends), now);
-        if is_over || received.tracker.has_ended_stream(slot, place) {
+        if is_over || received.tracker.has_ended_stream(slot, place, now) {
             self.end_listening(false, received);
             return Flow::Cut;
         }

@@ -416,12 +416,17 @@ fn a_stream_ends_as_asked() {
         }
         // For 55 ms from the head on.
         let timed = StreamPlan { length: Some(ms(55)), ..sent_events() };
-        let outcome = run(once(3), timed, Feed::new(protocol, &pieces, End::Whole));
-        assert_eq!(
-            (ended(&outcome), times(&outcome, Measure::Service).1),
-            (vec![(Ending::Ok, 3)], Some(ms(56).0))
-        );
+        let outcome = run(once(3), timed.clone(), Feed::new(protocol, &pieces, End::Whole));
+        let whole = (vec![(Ending::Ok, 3)], Some(ms(56).0));
+        assert_eq!((ended(&outcome), times(&outcome, Measure::Service).1), whole);
         assert_eq!(outcome.total.counts.streams.events, 15);
+        // The server ends at that very moment, and the end is read before the alarm rings.
+        for end in [End::Whole, End::Close, End::Reset] {
+            let mut feed = Feed::new(protocol, &pieces[..5], end);
+            feed.end.0 = ms(56);
+            let outcome = run(once(3), timed.clone(), feed);
+            assert_eq!((ended(&outcome), times(&outcome, Measure::Service).1), whole, "{protocol:?}");
+        }
     }
 }
 
