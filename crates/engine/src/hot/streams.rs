@@ -358,12 +358,16 @@ impl Streams {
             stream.ended_at.get_or_insert(stream.cut_at);
             return EventBatch { is_over: true, ..EventBatch::default() };
         }
+        // A frame without content is no byte of the body; a message of a WebSocket is an event, even if it is empty.
+        let has_content = !piece.is_empty() || ends_chunk && plan.format == EventFormat::Messages;
         let mut batch = EventBatch {
-            begins_body: stream.first_body == Nanos::NEVER,
+            begins_body: has_content && stream.first_body == Nanos::NEVER,
             after: (stream.events > 0).then_some(stream.last_event),
             ..EventBatch::default()
         };
-        stream.first_body = stream.first_body.min(now);
+        if has_content {
+            stream.first_body = stream.first_body.min(now);
+        }
         stream.body_bytes += piece.len() as u64;
         let read = stream.read(plan, piece, now, &mut batch);
         if !stream.is_over() && ends_chunk && stream.reader.end_chunk() {
