@@ -38,6 +38,8 @@ pub(super) struct WebSocketConnection {
     pub kept: Vec<u8>,
     /// Whether it differs from the message that it answers.
     pub differs: bool,
+    /// Whether it began when no message was in flight, so that it answers none.
+    pub skips: bool,
     /// Bytes that the socket has not taken.
     pub out: Vec<u8>,
     /// Since when they wait.
@@ -63,6 +65,7 @@ impl WebSocketConnection {
             incoming: PartialResponse::default(),
             kept: Vec::new(),
             differs: false,
+            skips: false,
             out: Vec::new(),
             unsent_since: Nanos::ZERO,
             unsent_block: 0,

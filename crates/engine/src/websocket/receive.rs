@@ -247,6 +247,7 @@ impl WebSocketState {
         if received.live() == 0 {
             // Further messages of a server that sends unasked are skipped.
             if self.rule == AnswerRule::Match {
+                self.connections[received.slot as usize].skips = !piece.ends;
                 return Ok(Flow::Keep);
             }
             self.send_close(received.slot, CloseCode::NORMAL);
@@ -254,6 +255,12 @@ impl WebSocketState {
         }
         if self.listens {
             return Ok(self.on_listened(piece, received));
+        }
+        let connection = &mut self.connections[received.slot as usize];
+        if connection.skips {
+            connection.skips = !piece.ends;
+            self.count(received);
+            return Ok(Flow::Keep);
         }
         if piece.begins {
             self.begin_answer(received);

@@ -310,6 +310,21 @@ fn unasked_messages_are_skipped_where_answers_are_matched() {
 }
 
 #[test]
+fn a_message_that_began_before_the_request_is_no_answer() {
+    let server = server(|_, number| match number {
+        // The answer in two fragments, and the first one of another message.
+        1 => vec![send([frame(0x01, b"hel"), frame(0x80, b"lo"), frame(0x01, b"junk")].concat())],
+        // The end of that message.
+        _ => vec![send(frame(0x80, b""))],
+    });
+    let settings = settings(messages("hello", exact), 2)
+        .with(|job| (job.connections, job.websocket.answer) = (1, AnswerRule::Match));
+    let outcome = run(&settings, server).unwrap();
+    let counts = &outcome.total.counts;
+    assert_eq!((counts.ended(Ending::Ok), counts.ended(Ending::TimedOut)), (1, 1), "{counts:?}");
+}
+
+#[test]
 fn refused_handshakes_are_failed_attempts() {
     use ConnectionFailure::*;
     let cases: [(Upgrade, ConnectionFailure); 6] = [
