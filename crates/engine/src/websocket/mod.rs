@@ -199,7 +199,7 @@ impl ProtocolHandler for WebSocket {
     ) -> Option<ConnectionFailure> {
         let connection = &self.state.connections[slot as usize];
         if let Some(status) = connection.handshake.as_ref().and_then(|handshake| handshake.refused_with()) {
-            return Some(ConnectionFailure::UpgradeRefused(status));
+            return self.state.refused_by_close(status, &mut Received { slot, now, bytes: 0, tracker });
         }
         if tracker.has_ended_stream(slot, connection.oldest, now) {
             self.state.end_listening(true, &mut Received { slot, now, bytes: 0, tracker });

@@ -126,16 +126,34 @@ impl WebSocketState {
             return Err(ProtocolFault { failure, detail, is_end: false });
         }
         received.tracker.note(failure, detail);
-        let first_byte = self.connections[received.slot as usize].incoming.first_byte;
-        let response = ReceivedResponse {
-            status,
-            ending: Ending::BadStatus,
-            first_byte,
-            uncounted_bytes: bytes as u64,
-            ..ReceivedResponse::NONE
-        };
-        self.answer(&response, received);
+        self.answer_refused(status, bytes as u64, received);
         Ok((Flow::Cut, bytes))
+    }
+
+    /// The server has refused, and closed the connection before a body or its end came: an exchange that began with the
+    /// handshake is answered. Returns the failure if there is none.
+    #[cold]
+    pub(super) fn refused_by_close(
+        &mut self,
+        status: u16,
+        received: &mut Received<'_, '_>,
+    ) -> Option<ConnectionFailure> {
+        let failure = ConnectionFailure::UpgradeRefused(status);
+        if received.live() == 0 {
+            return Some(failure);
+        }
+        received.tracker.note(failure, None);
+        self.answer_refused(status, 0, received);
+        None
+    }
+
+    /// Ends the exchange that began with a refused handshake.
+    fn answer_refused(&mut self, status: u16, uncounted_bytes: u64, received: &mut Received<'_, '_>) {
+        let first_byte = self.connections[received.slot as usize].incoming.first_byte;
+        let ending = Ending::BadStatus;
+        let response =
+            ReceivedResponse { status, ending, first_byte, uncounted_bytes, ..ReceivedResponse::NONE };
+        self.answer(&response, received);
     }
 
     /// Applies an event.

@@ -430,6 +430,11 @@ fn a_subscription_is_sent_when_the_connection_is_open() {
     let outcome = run(&listening(Some(2), ""), Server { upgrade, ..echo() }).unwrap();
     assert_eq!(outcome.total.counts.status, [(403, 10)]);
     assert_eq!(outcome.total.counts.ended(Ending::BadStatus), 10);
+    // One without a length, too, as the example of a popular library sends it: it ends with the connection.
+    let upgrade = |_: &str| vec![send("HTTP/1.1 401 Unauthorized\r\n\r\n"), Act::Close];
+    let outcome = run(&listening(Some(2), ""), Server { upgrade, ..echo() }).unwrap();
+    assert_eq!(outcome.total.counts.status, [(401, 10)]);
+    assert_eq!(outcome.total.counts.ended(Ending::BadStatus), 10);
     // A server that closes before its answer has not broken off a response.
     let outcome = run(&listening(Some(2), ""), Server { upgrade: |_| vec![Act::Close], ..echo() }).unwrap();
     let failures: Vec<_> = outcome.connections.failures.iter().map(|(failure, _)| *failure).collect();
