@@ -5,8 +5,8 @@ use super::frame::{close_field_block, write_field_block};
 use super::hpack::{HpackEncoder, Indexing};
 use super::message::RequestText;
 use super::request::RequestTable;
-use crate::Scheme;
 use crate::websocket::accept_of;
+use crate::{MAX_HEAD_BYTES, Scheme};
 
 /// The field of an upgrade request that extended CONNECT does not have.
 const KEY_FIELD: &[u8] = b"sec-websocket-key";
@@ -69,7 +69,8 @@ impl ExtendedConnectAnswer {
         if name == b":status" {
             let digits = std::str::from_utf8(value).ok();
             self.status = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
-        } else if name.starts_with(b"sec-websocket-") {
+        } else if name.starts_with(b"sec-websocket-") && self.fields.len() <= MAX_HEAD_BYTES {
+            // Each byte of a block may stand for an entry of the table: a longer answer is refused by its reader.
             [name, b": ", value, b"\r\n"].into_iter().for_each(|part| self.fields.extend_from_slice(part));
         }
     }
@@ -136,6 +137,19 @@ mod tests {
             .unwrap();
         let expected = ":method: CONNECT\n:protocol: websocket\n:scheme: https\n:authority: a:1\n:path: /chat\nsec-websocket-version: 13\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_fields_of_a_response_are_bounded() {
+        let mut answer = ExtendedConnectAnswer::default();
+        answer.begin();
+        answer.read(b":status", b"200");
+        (0..1_000).for_each(|_| answer.read(b"sec-websocket-x", &[b'a'; 4_000]));
+        let mut text = Vec::new();
+        answer.write(&mut text);
+        assert!((MAX_HEAD_BYTES..2 * MAX_HEAD_BYTES).contains(&text.len()), "{}", text.len());
+        let key = HandshakeKey::from_nonce(*b"the sample nonce");
+        assert!(Handshake::new(&key, LineEnds::CrLf).read(&text, ["chat"].into_iter()).is_err());
     }
 
     #[test]
