@@ -21,6 +21,9 @@ use std::io;
 const WIRE_BYTES: usize = 64 << 10;
 /// The only stream of a connection.
 const STREAM: u32 = 1;
+/// The number of frames in sequence without a byte of the WebSocket above which a connection is closed: as of those of a
+/// WebSocket that are no part of a message.
+const MAX_IDLE_FRAMES: u16 = 10_000;
 /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 §3).
 const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
@@ -62,6 +65,8 @@ struct Tunnel {
     read: usize,
     /// Whether the last read from below was full, so that there may be more.
     was_full: bool,
+    /// Frames since the last bytes of the WebSocket, in either direction.
+    idle_frames: u16,
     /// Whether the server has ended the stream or the connection.
     has_ended: bool,
     failure: Option<ConnectionFailure>,
@@ -84,6 +89,7 @@ impl Tunnel {
             input: Vec::new(),
             read: 0,
             was_full: false,
+            idle_frames: 0,
             has_ended: false,
             failure: None,
         }
@@ -95,8 +101,23 @@ impl Tunnel {
         Ok(self.out.is_empty())
     }
 
+    /// Counts a frame. Many in a row without a byte for the handler would keep its read busy without end.
+    fn count(&mut self, event: FrameEvent<'_>) -> Result<(), Http2Error> {
+        let has_bytes = matches!(event, FrameEvent::Data { piece, .. } if !piece.is_empty());
+        if has_bytes && self.stage == Stage::Open {
+            self.idle_frames = 0;
+        } else if event != FrameEvent::NeedMore {
+            self.idle_frames += 1;
+        }
+        match self.idle_frames > MAX_IDLE_FRAMES {
+            true => Err(Http2Error::Flood { limit: MAX_IDLE_FRAMES }),
+            false => Ok(()),
+        }
+    }
+
     /// Acts on a frame. Returns whether it has opened a window.
     fn on_frame(&mut self, event: FrameEvent<'_>) -> Result<bool, Http2Error> {
+        self.count(event)?;
         match event {
             FrameEvent::Settings(settings) => {
                 let allows = |(id, value)| id == ENABLE_CONNECT_PROTOCOL && value == 1;
@@ -307,6 +328,7 @@ impl<T: Transport> Transport for ExtendedConnect<T> {
         }
         tunnel.stream_window.consume(piece.len() as u32);
         tunnel.connection_window.consume(piece.len() as u32);
+        tunnel.idle_frames = 0;
         write_data(&mut tunnel.out, STREAM, piece, false);
         tunnel.flush(slot, &mut self.inner)?;
         Ok(piece.len())
@@ -347,5 +369,27 @@ impl<T: Transport> Transport for ExtendedConnect<T> {
             |(slot, writable): (Slot, bool)| Readiness { slot, readable: !writable, writable, hangup: false };
         ready.extend(self.owing.drain(..).map(owed));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_without_bytes_of_the_websocket_are_a_flood() {
+        let mut tunnel = Tunnel::new();
+        tunnel.stage = Stage::Open;
+        let idle = FrameEvent::WindowUpdate { stream: 3, increment: 1 };
+        let (end_frame, end_stream) = (true, false);
+        let data = FrameEvent::Data { stream: STREAM, piece: b"x", flow_bytes: 1, end_frame, end_stream };
+        for event in [data, idle] {
+            for _ in 0..MAX_IDLE_FRAMES {
+                assert_eq!(tunnel.on_frame(idle), Ok(false));
+            }
+            let flood = Err(Http2Error::Flood { limit: MAX_IDLE_FRAMES });
+            assert_eq!(tunnel.on_frame(event), if event == data { Ok(false) } else { flood });
+        }
+        assert_eq!(tunnel.input, b"x");
     }
 }
