@@ -35,3 +35,4 @@ mod tls;
 mod tls_server;
 mod uploads;
 mod websocket;
+mod websocket_cases;

@@ -1,6 +1,6 @@
 //! WebSocket in simulation: what a run counts against servers that echo, send unasked, close, or break the rules.
 //!
-//! Frames and the handshake are tested in `crates/http`.
+//! Frames and the handshake are tested in `crates/http`; `websocket_cases.rs` has the cases of the Autobahn test suite.
 
 use crate::support::closed_loop;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
@@ -9,9 +9,10 @@ use paceline_engine::{
     BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Measure, Nanos, Random, RequestKind, Requests,
     ResponseCheck, Settings, Slot, ThreadOutcome, UpgradeRequest,
 };
-use paceline_http::websocket::{CloseCode, MessageType, mask};
+use paceline_http::websocket::{AnyFrameHead, CloseCode, MessageType, mask};
 use paceline_http::{EventFormat, LineFiles, Method, Request, Url};
 use paceline_job::AnswerRule;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,6 +25,9 @@ type Answer = Box<dyn Fn(&[u8], u64) -> Vec<Act>>;
 /// What a server does with an upgrade request, given its key.
 type Upgrade = fn(&str) -> Vec<Act>;
 
+/// The frames that clients have sent: the first byte of each, and its payload.
+pub type Frames = Rc<RefCell<Vec<(u8, Vec<u8>)>>>;
+
 /// One connection of the server.
 #[derive(Default)]
 struct Peer {
@@ -33,12 +37,13 @@ struct Peer {
 }
 
 /// A server that acts a millisecond after each message.
-struct Server {
+pub struct Server {
     peers: HashMap<Slot, Peer>,
     upgrade: Upgrade,
     answer: Answer,
     /// The largest number of bytes that a socket takes or returns at once.
     piece: usize,
+    pub frames: Frames,
 }
 
 /// The answer to an upgrade request, before any message.
@@ -67,7 +72,7 @@ fn decode_base64(text: &str) -> [u8; 16] {
     value.0.try_into().unwrap()
 }
 
-fn send(bytes: impl AsRef<[u8]>) -> Act {
+pub fn send(bytes: impl AsRef<[u8]>) -> Act {
     Act::Send(Rc::from(bytes.as_ref()))
 }
 
@@ -75,13 +80,32 @@ fn accept(key: &str) -> Vec<Act> {
     vec![send(switched(key))]
 }
 
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    assert!(payload.len() < 126);
-    [&[first, payload.len() as u8], payload].concat()
+/// A frame of a server.
+pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    match payload.len() {
+        length @ 0..126 => bytes.push(length as u8),
+        length @ 126..0x1_0000 => {
+            bytes.push(126);
+            bytes.extend_from_slice(&(length as u16).to_be_bytes());
+        }
+        length => {
+            bytes.push(127);
+            bytes.extend_from_slice(&(length as u64).to_be_bytes());
+        }
+    }
+    bytes.extend_from_slice(payload);
+    bytes
 }
 
-fn server(answer: impl Fn(&[u8], u64) -> Vec<Act> + 'static) -> Server {
-    Server { peers: HashMap::new(), upgrade: accept, answer: Box::new(answer), piece: usize::MAX }
+pub fn server(answer: impl Fn(&[u8], u64) -> Vec<Act> + 'static) -> Server {
+    Server {
+        peers: HashMap::new(),
+        upgrade: accept,
+        answer: Box::new(answer),
+        piece: usize::MAX,
+        frames: Frames::default(),
+    }
 }
 
 fn echo() -> Server {
@@ -90,14 +114,11 @@ fn echo() -> Server {
 
 /// The first masked frame in some bytes: its first byte, its payload and its length.
 fn client_frame(bytes: &[u8]) -> Option<(u8, Vec<u8>, usize)> {
-    let [first, second, rest @ ..] = bytes else { return None };
-    assert!(second & 0x80 != 0, "a client masks its frames");
-    let length = usize::from(second & 0x7f);
-    assert!(length < 126, "the tests send short messages");
-    let (key, payload) = (rest.first_chunk::<4>()?, rest.get(4..4 + length)?);
-    let mut payload = payload.to_vec();
-    mask(&mut payload, *key);
-    Some((*first, payload, 6 + length))
+    let (head, start) = AnyFrameHead::read(bytes)?;
+    let end = start + head.length as usize;
+    let mut payload = bytes.get(start..end)?.to_vec();
+    mask(&mut payload, head.key.expect("a client masks its frames"));
+    Some((bytes[0], payload, end))
 }
 
 impl Script for Server {
@@ -120,7 +141,8 @@ impl Script for Server {
         }
         while let Some((first, payload, length)) = client_frame(&peer.bytes) {
             peer.bytes.drain(..length);
-            if first == 0x81 {
+            self.frames.borrow_mut().push((first, payload.clone()));
+            if matches!(first, 0x81 | 0x82) {
                 peer.messages += 1;
                 acts.extend((self.answer)(&payload, peer.messages).into_iter().map(|act| (now + MS, act)));
             }
@@ -143,24 +165,29 @@ fn url() -> Url {
 
 /// Messages of this text; their answers are checked so.
 fn messages(text: &str, body: impl FnOnce(&[u8]) -> BodyCheck) -> Arc<Requests> {
+    messages_of(MessageType::Text, text.as_bytes(), body)
+}
+
+/// The same of any type.
+pub fn messages_of(kind: MessageType, bytes: &[u8], body: impl FnOnce(&[u8]) -> BodyCheck) -> Arc<Requests> {
     let files = LineFiles::default();
-    let request = Request { body: text.into(), ..Request::get(&url()) };
-    let template = request.compile_message(MessageType::Text, &files).unwrap();
+    let request = Request { body: bytes.to_vec(), ..Request::get(&url()) };
+    let template = request.compile_message(kind, &files).unwrap();
     let check = ResponseCheck { status: Some(101), body: body(template.as_fixed().unwrap_or_default()) };
     let upgrade = UpgradeRequest {
         template: request.compile_upgrade(&files).unwrap(),
         subprotocols: Vec::new(),
-        kind: MessageType::Text,
+        kind,
     };
     let kind = RequestKind { weight: 1, template, method: Method::Other, check };
     Arc::new(Requests::from_kinds(vec![kind], 0).with_upgrade(upgrade))
 }
 
-fn exact(message: &[u8]) -> BodyCheck {
+pub fn exact(message: &[u8]) -> BodyCheck {
     BodyCheck::Exact(Arc::from(message))
 }
 
-fn settings(requests: Arc<Requests>, count: u64) -> Settings {
+pub fn settings(requests: Arc<Requests>, count: u64) -> Settings {
     Settings { requests, ..closed_loop(2, 1) }.with(|job| {
         (job.url, job.window, job.timeout) = (url(), Bound::Requests(count), Nanos::from_millis(200));
     })
