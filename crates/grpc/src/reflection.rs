@@ -149,6 +149,10 @@ impl Description {
                 self.asked.push(name.clone());
                 self.wanted.push(Subject::File(name));
             }
+            // Each is a file more: a description with a million imports is refused before a million requests.
+            if self.asked.len() > MAX_FILES {
+                return Err(ReflectionError::TooManyFiles);
+            }
         }
         self.wanted.retain(|subject| match subject {
             Subject::File(name) => !self.files.iter().any(|file| file.name() == name),
@@ -231,5 +235,11 @@ mod tests {
             description.add(&answer(vec![file(&format!("{number}.proto"), &[&imports])])).err()
         });
         assert!(matches!(ended, Some(ReflectionError::TooManyFiles)), "{ended:?}");
+        // At once, if one file imports too many.
+        let imports: Vec<String> = (0..=MAX_FILES).map(|number| format!("{number}.proto")).collect();
+        let imports: Vec<&str> = imports.iter().map(String::as_str).collect();
+        let mut description = Description::of_paths(["/a.B/C"]).unwrap();
+        let ended = description.add(&answer(vec![file("a.proto", &imports)]));
+        assert!(matches!(ended, Err(ReflectionError::TooManyFiles)), "{ended:?}");
     }
 }
