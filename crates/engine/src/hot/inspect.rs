@@ -58,8 +58,8 @@ pub(crate) struct Body {
     kept: Option<Box<DifferingPart>>,
     /// The messages of a call of gRPC.
     messages: MessageReader,
-    /// The number of whole messages, at most 255.
-    whole_messages: u8,
+    /// The number of whole messages.
+    whole_messages: u32,
     /// The code of the call, once it has come.
     pub code: Option<GrpcCode>,
 }
@@ -67,8 +67,7 @@ pub(crate) struct Body {
 impl Body {
     /// Reads a piece of the response to a call, which begins at an offset.
     fn take_messages(&mut self, check: &CallCheck, begin: usize, piece: &[u8]) {
-        let whole = u8::try_from(self.messages.read(piece)).unwrap_or(u8::MAX);
-        self.whole_messages = self.whole_messages.saturating_add(whole);
+        self.whole_messages = self.whole_messages.saturating_add(self.messages.read(piece));
         if let Some(expected) = &check.message {
             let part = expected.get(begin..begin + piece.len());
             self.differs |= !part.is_some_and(|part| equal(part, piece));

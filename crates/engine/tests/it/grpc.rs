@@ -263,16 +263,15 @@ fn by_message() -> Vec<Case> {
             of_stream: Some((Ending::Ok, "")),
         },
         Case {
-            name: "two messages",
+            name: "more messages than one",
             answer: every_second!(|out, stream| {
                 head(out, stream, &[]);
-                message(out, stream);
-                message(out, stream);
+                (0..300).for_each(|_| message(out, stream));
                 status(out, stream, "0");
             }),
             ending: Ending::BadBody,
             status: code(GrpcCode::Ok),
-            fault: "the response has 2 messages instead of one",
+            fault: "the response has 300 messages instead of one",
             of_stream: Some((Ending::Ok, "")),
         },
     ]
