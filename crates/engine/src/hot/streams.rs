@@ -229,6 +229,10 @@ impl Stream {
             self.fault = Some(StreamFault::NotJson(self.events));
         }
         self.content.clear();
+        // No byte stands between two messages of a WebSocket: one has to contain the whole text.
+        if plan.format == EventFormat::Messages {
+            self.matched = 0;
+        }
         if self.has_text || plan.events == Some(self.events) {
             self.end_as_asked(now, now);
         }

@@ -4,7 +4,7 @@
 
 use crate::support::closed_loop;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
-use paceline_engine::stream::{MessageTime, StreamPlan};
+use paceline_engine::stream::{MessageTime, StreamPlan, TextSearch};
 use paceline_engine::{
     BodyCheck, Bound, ConnectionFailure, Ending, EngineError, Measure, Nanos, Random, RequestKind, Requests,
     ResponseCheck, Settings, Slot, ThreadOutcome, UpgradeRequest,
@@ -406,6 +406,19 @@ fn pushed_messages_are_events() {
             assert_eq!(counted, 10 * events.unwrap_or(11).min(11), "{events:?}, pieces of {piece}");
         }
     }
+}
+
+#[test]
+fn a_text_ends_a_stream_if_one_message_contains_it() {
+    let upgrade = |key: &str| {
+        let events = ["[DO", "NE]", "[DONE]"].map(|text| frame(0x81, text.as_bytes()));
+        vec![send([switched(key), events.concat()].concat())]
+    };
+    let plan = StreamPlan { until: TextSearch::new(b"[DONE]"), ..pushed(None) };
+    let settings = settings(messages("", |_| BodyCheck::Stream(Arc::new(plan))), 1);
+    let outcome = run(&settings, Server { upgrade, ..echo() }).unwrap();
+    let counts = &outcome.total.counts;
+    assert_eq!((counts.ended(Ending::Ok), counts.streams.events), (1, 3), "{counts:?}");
 }
 
 /// The wall clock at the zero of the simulation's clock, in seconds since 1970: 2026-11-21T01:06:39Z.
