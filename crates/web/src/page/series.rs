@@ -89,13 +89,11 @@ pub fn seconds(run: &Run) -> Vec<Stretch> {
 }
 
 fn second(run: &Run, Span { start_ns: start, end_ns: end }: Span, intervals: &[&Interval]) -> Stretch {
-    // A drain of some milliseconds is counted with the last second of the window: a rate over it alone is not
-    // meaningful.
-    let end = if end.saturating_sub(run.phases.window.end_ns) < 50_000_000 {
-        end.min(run.phases.window.end_ns.max(start + 1))
-    } else {
-        end
-    };
+    // A second of the window in which a drain of some milliseconds ended is counted over the window alone. What began
+    // after the window has its own length: over a shorter one its rate would be that of no server.
+    let window_end = run.phases.window.end_ns;
+    let is_short = start < window_end && end.saturating_sub(window_end) < 50_000_000;
+    let end = if is_short { end.min(window_end) } else { end };
     let length_s = (end - start) as f64 / 1e9;
     let count = |get: fn(&Interval) -> u64| {
         intervals.iter().fold(0_u64, |sum, interval| sum.saturating_add(get(interval))) as f64
@@ -239,6 +237,22 @@ mod tests {
         let mut run = Run { intervals, ..Run::default() };
         run.phases.window.end_ns = 1_000_000_000;
         assert_eq!(seconds(&run)[0].ok_per_s, round(u64::MAX as f64));
+    }
+
+    #[test]
+    fn a_short_drain_is_counted_over_its_own_length() {
+        let counts = Counts { ok: 64, ..Counts::default() };
+        let interval = |start_ns| Interval::new(Phase::Window, start_ns, Block { counts, ..Block::default() });
+        let second = 1_000_000_000;
+        let mut run = Run { intervals: vec![interval(0), interval(second)], ..Run::default() };
+        run.phases.window.end_ns = second;
+        run.phases.drain = Span { start_ns: second, end_ns: second + 2_000_000 };
+        let found: Vec<_> =
+            seconds(&run).iter().map(|found| (found.phase, found.length_s, found.ok_per_s)).collect();
+        assert_eq!(found, [(Phase::Window, 1.0, 64.0), (Phase::Drain, 0.002, 32_000.0)]);
+        // Without a grid that ends with the window, its last second contains the drain.
+        run.intervals.pop();
+        assert_eq!((seconds(&run)[0].length_s, seconds(&run).len()), (1.0, 1));
     }
 
     #[test]
