@@ -42,7 +42,7 @@ pub use format::sheet::{Sheet, routed_sheets};
 pub use grid::{Align, Grid};
 pub use live::LiveView;
 pub use live_metrics::{LiveMetrics, LiveValues, Span};
-pub use machine::Machine;
+pub use machine::{Machine, RoundMachines};
 pub use observed::{Beside, Standing as BesideStanding};
 pub use overall::{OverallRow, OverallScores, overall_scores};
 pub use pairing::{PairRow, Pairing};

@@ -1,6 +1,6 @@
 //! Machines: trials from different environments never share a table.
 //!
-//! Called by [`crate::Report::new`]; all tables then look up the machine of a trial. Environments are compared by their
+//! Called by [`crate::Report::new`] and by the page of a round; both look up the machine of a trial. Environments are compared by their
 //! records; the machine that makes the report does not matter.
 
 use paceline_record::{Environment, Round, Trial};
@@ -29,6 +29,7 @@ impl Machine {
 }
 
 /// The machines of a round, and the machine of each trial.
+#[derive(Debug)]
 pub struct RoundMachines {
     /// Each machine once, in order of first appearance.
     pub list: Vec<Machine>,

@@ -9,8 +9,8 @@ use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::ties;
 use paceline_record::{Limit, Load, Pinning, Round, Server, Severity, Trial, map_parallel};
 use paceline_report::{
-    About, Beside, Failure, Machine, Note, Pairing, Report, Row, Sheet, Standing, StartTable, Table,
-    WarmUpTable, resolution, routed_sheets,
+    About, Beside, Failure, Machine, Note, Pairing, Report, RoundMachines, Row, Sheet, Standing, StartTable,
+    Table, WarmUpTable, resolution, routed_sheets,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -247,12 +247,11 @@ impl RoundPage {
     pub fn new(records: &Records, report: &Report) -> Self {
         let (trials, left_out) = records.shown();
         let mut servers = BTreeMap::new();
-        let mut cells: BTreeMap<(&str, &str, &str, &str), Vec<&Trial>> = BTreeMap::new();
         for trial in &*trials {
             servers.insert(trial.server.id.clone(), ServerEntry::from(&trial.server));
-            let cell = (&*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
-            cells.entry(cell).or_default().push(trial);
         }
+        let machines = machines(&records.round, &trials);
+        let cells = cells(&machines, &trials);
         for observed in &records.round.observed {
             let server = observed.server.as_ref().and_then(|server| servers.get_mut(server));
             if let Some(ServerEntry { sources, .. }) =
@@ -296,14 +295,11 @@ impl RoundPage {
 }
 
 impl TablePage {
-    fn from_table(
-        table: &Table,
-        metrics: &[MetricPage],
-        cells: &BTreeMap<(&str, &str, &str, &str), Vec<&Trial>>,
-    ) -> Self {
+    fn from_table(table: &Table, metrics: &[MetricPage], cells: &BTreeMap<CellKey<'_>, Vec<&Trial>>) -> Self {
         let single = table.is_single();
         let trials = |row: &Row| {
-            let cell = (&*table.workload, &*table.form, &*table.load.name, &*row.server.id);
+            let cell =
+                (&*table.machine, &*table.workload, &*table.form, &*table.load.name, &*row.server.id);
             cells.get(&cell).into_iter().flatten().map(|trial| entry(trial)).collect()
         };
         let ordered_by = table.ranked_by.metric().key;
@@ -365,6 +361,27 @@ impl RowPage {
             trials,
         }
     }
+}
+
+/// Label of the machine, workload, form, name of the load, id of the server: what the trials of a row have in common.
+type CellKey<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
+
+/// The machines on which trials ran, as the report finds them.
+fn machines(round: &Round, trials: &[Trial]) -> RoundMachines {
+    let mut ordered: Vec<&Trial> = trials.iter().collect();
+    ordered.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
+    RoundMachines::from_trials(round, &ordered)
+}
+
+/// The trials of each row.
+fn cells<'a>(machines: &'a RoundMachines, trials: &'a [Trial]) -> BTreeMap<CellKey<'a>, Vec<&'a Trial>> {
+    let mut cells: BTreeMap<CellKey<'a>, Vec<&'a Trial>> = BTreeMap::new();
+    for trial in trials {
+        let machine = machines.list.get(machines.place(trial)).map_or("", |machine| &*machine.label);
+        let cell = (machine, &*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
+        cells.entry(cell).or_default().push(trial);
+    }
+    cells
 }
 
 fn entry(trial: &Trial) -> TrialEntry {
@@ -438,6 +455,25 @@ mod tests {
         assert_eq!((page.servers.len(), page.tables.len()), (MAX_SERVERS, 1));
         assert!(page.unreadable[0].starts_with("trials not shown: 8. "), "{:?}", page.unreadable);
         assert!(page.tables[0].ties.is_empty(), "a thousand rows were compared in pairs");
+    }
+
+    #[test]
+    fn a_row_has_the_trials_of_its_own_machine_alone() {
+        let mut records = records();
+        let on_next_kernel = |trial: &Trial| {
+            let mut trial = Trial { id: format!("{}-next", trial.id), ..trial.clone() };
+            trial.run.as_mut().unwrap().environment.kernel.push_str("-next");
+            trial
+        };
+        let next: Vec<Trial> = records.trials.iter().map(on_next_kernel).collect();
+        records.trials.extend(next);
+        let page = page(&records);
+        assert_eq!((page.machines.len(), page.tables.len()), (2, 2));
+        for table in &page.tables {
+            let mut trials = table.rows.iter().flat_map(|row| &row.trials).peekable();
+            assert!(trials.peek().is_some(), "{}", table.id);
+            assert!(trials.all(|trial| trial.id.ends_with("-next") == (table.machine == "B")), "{}", table.id);
+        }
     }
 
     #[test]
