@@ -144,6 +144,19 @@ test("two servers are compared", async () => {
   await done(page);
 });
 
+test("two rounds without a common figure are no comparison, and the page says so", async () => {
+  const id = roundOf("frameworks");
+  const page = await open(url);
+  await page.route(/\/api\/compare\?/, async (route) => {
+    const compared = await (await route.fetch()).json();
+    const rows = compared.rows.map((row) => ({ ...row, pairs: {} }));
+    await route.fulfill({ json: { ...compared, rows, metrics: [], joint: [] } });
+  });
+  await page.goto(`${url}#/compare?a=${id}&b=${id}`);
+  await page.getByText("no figure that both sides have").waitFor();
+  await done(page);
+});
+
 test("then and now stand beside each other", async () => {
   const page = await open(`${url}#/round/${roundOf("sold-on-go")}/then`);
   await page.getByRole("heading", { name: /Requests per second, hello/ }).waitFor();

@@ -85,7 +85,7 @@ pub struct RoundPage {
     pub machines: Vec<Machine>,
     /// What was measured, by id.
     pub servers: BTreeMap<String, ServerEntry>,
-    /// The metrics that some row has.
+    /// The metrics that some row has, and those that order a table.
     pub metrics: Vec<MetricPage>,
     /// Loads on one instance beside the same loads on all of them: they stand above the tables.
     pub pairings: Vec<PairingPage>,
@@ -263,9 +263,11 @@ impl RoundPage {
         let all = metrics();
         let tables =
             map_parallel(report.tables.iter().collect(), |table| TablePage::from_table(table, &all, &cells));
-        let measured = |metric: &&MetricPage| {
-            tables.iter().flat_map(|table| &table.rows).any(|row| row.values.contains_key(metric.id))
+        // A round in which every launch failed has rows too: they are shown by the metric that orders their table.
+        let has = |table: &TablePage, id: &str| {
+            table.metric == id || table.rows.iter().any(|row| row.values.contains_key(id))
         };
+        let measured = |metric: &&MetricPage| tables.iter().any(|table| has(table, metric.id));
         let carried = |name: &str| {
             tables
                 .iter()
@@ -474,6 +476,16 @@ mod tests {
             assert!(trials.peek().is_some(), "{}", table.id);
             assert!(trials.all(|trial| trial.id.ends_with("-next") == (table.machine == "B")), "{}", table.id);
         }
+    }
+
+    #[test]
+    fn a_round_without_any_figure_has_the_metric_that_orders_its_rows() {
+        let mut records = records();
+        records.trials.iter_mut().for_each(|trial| trial.run = None);
+        let page = page(&records);
+        let ids: Vec<&str> = page.metrics.iter().map(|metric| metric.id).collect();
+        assert_eq!(ids, [page.tables[0].metric]);
+        assert!(page.tables[0].rows.iter().all(|row| row.values.is_empty() && !row.failures.is_empty()));
     }
 
     #[test]
