@@ -260,7 +260,7 @@ fn answer(
         .filter(|(_, value)| value.ranks.is_some_and(|[best, _]| best == 1))
         .map(|(row, _)| row.server.clone())
         .collect();
-    let decision = decision(table, &first, ranked.len());
+    let decision = decision(table, &first, &ranked);
     let mut languages = BTreeSet::new();
     let rows = ranked.iter().filter_map(|(row, value)| {
         let server = page.servers.get(&row.server)?;
@@ -311,12 +311,15 @@ fn ranked<'a>(table: &'a TablePage, metric: &MetricPage) -> Vec<(&'a RowPage, &'
     ranked
 }
 
-fn decision(table: &TablePage, first: &[String], compared: usize) -> AnswerDecision {
+/// One server is ahead of all others if every row was compared and none may have a better rank: a row that does not
+/// count, or that has one launch, may be ahead of the best of those that have ranks.
+fn decision(table: &TablePage, first: &[String], ranked: &[(&RowPage, &FigurePage)]) -> AnswerDecision {
+    let is_settled = |value: &FigurePage| value.ranks.is_some_and(|[best, worst]| best > 1 || worst == 1);
     match first.len() {
         _ if table.single => AnswerDecision::Single,
         0 => AnswerDecision::Nothing,
-        1 => AnswerDecision::One,
-        several if several < compared => AnswerDecision::Several,
+        1 if ranked.iter().all(|(_, value)| is_settled(value)) => AnswerDecision::One,
+        several if several < ranked.len() => AnswerDecision::Several,
         _ => AnswerDecision::Nothing,
     }
 }
@@ -386,4 +389,34 @@ pub fn rounds_to_read(rounds: &[RoundEntry]) -> Vec<&RoundEntry> {
         }
     }
     read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Records;
+    use paceline_store::archive;
+    use std::path::Path;
+
+    #[test]
+    fn a_server_that_another_may_be_ahead_of_is_not_ahead_of_all() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/source-001");
+        let (round, trials) = archive::read(&folder).unwrap();
+        let records = Records { round, trials, unreadable: Vec::new() };
+        let mut table = RoundPage::new(&records, &records.report()).tables.swap_remove(0);
+        table.single = false;
+        let value = table.rows[0].values["achieved_per_s"].clone();
+        let decided = |ranks: [Option<[u32; 2]>; 3]| {
+            let values = ranks.map(|ranks| FigurePage { ranks, ..value.clone() });
+            let ranked: Vec<_> = values.iter().map(|value| (&table.rows[0], value)).collect();
+            let may_be_first = ranks.iter().filter(|ranks| ranks.is_some_and(|[best, _]| best == 1));
+            let first: Vec<String> = may_be_first.map(|_| String::new()).collect();
+            decision(&table, &first, &ranked)
+        };
+        assert_eq!(decided([Some([1, 1]), Some([2, 3]), Some([2, 3])]), AnswerDecision::One);
+        assert_eq!(decided([Some([1, 2]), Some([2, 3]), Some([2, 3])]), AnswerDecision::Several);
+        assert_eq!(decided([Some([1, 1]), Some([2, 2]), None]), AnswerDecision::Several);
+        assert_eq!(decided([Some([1, 2]), Some([1, 2]), Some([3, 3])]), AnswerDecision::Several);
+        assert_eq!(decided([Some([1, 3]), Some([1, 3]), Some([1, 3])]), AnswerDecision::Nothing);
+    }
 }
