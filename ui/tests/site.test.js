@@ -732,6 +732,25 @@ async function changedRun(page, change) {
   await page.goto(`${url}#/round/${round.about.id}/run/${round.tables[0].rows[0].trials[0].id}`);
 }
 
+test("a launch has one number and colour in the chart and the table of its row", async () => {
+  const page = await open(url);
+  await page.route(/\/runs\?ids=/, async (route) => {
+    const runs = await (await route.fetch()).json();
+    const { counts } = runs[1].measured.total;
+    counts.scheduled = counts.ok + 7_654_321;
+    runs[0].measured = null;
+    await route.fulfill({ json: runs });
+  });
+  await page.goto(`${url}#/round/${roundOf("frameworks")}`);
+  await rowsOf(page).first().click();
+  const lines = (place) => page.locator(`.detail svg.plot g[stroke="var(--c${place})"]`);
+  await lines(1).first().waitFor({ state: "attached" });
+  assert.equal(await lines(0).count(), 0, "the first launch has no line");
+  const second = page.getByRole("row", { name: /open run 2/ });
+  assert.equal(await second.getByRole("cell").nth(3).innerText(), "7,654,321", "every failed request is counted");
+  await done(page);
+});
+
 test("verdicts of one name are all shown", async () => {
   const page = await open(url);
   const verdict = { name: "steal", blame: "environment", severity: "note", evidence: {}, remedy: "Repeat it." };
