@@ -565,6 +565,11 @@ test("the keyboard skips to the content and closes a row", async () => {
   await rowsOf(page).first().focus();
   await page.keyboard.press("Enter");
   await page.getByText("Command that repeats it").waitFor();
+  // A menu in the row closes first.
+  await page.locator(".detail summary", { hasText: "Copy or save" }).first().click();
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator(".detail details[open]").count(), 0);
+  assert.equal(await rowsOf(page).first().getAttribute("aria-expanded"), "true");
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.querySelector("button[data-row]").ariaExpanded === "false");
   assert.equal(await page.evaluate(() => document.activeElement.ariaExpanded), "false");
