@@ -136,6 +136,17 @@ test("a chart is saved as a picture and as a file of its own", async () => {
   await done(page);
 });
 
+test("a saved ranking has the axis that the page shows, and says when it is logarithmic", async () => {
+  for (const scale of ["bars", "log"]) {
+    const page = await open(`${url}#/round/${roundOf("all")}?scale=${scale}`);
+    await rowsOf(page).first().waitFor();
+    await page.locator("summary", { hasText: "Copy or save" }).first().click();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save SVG" }).click()]);
+    assert.equal(readFileSync(await download.path(), "utf8").includes("logarithmic axis"), scale === "log", scale);
+    await done(page);
+  }
+});
+
 test("two servers are compared", async () => {
   const id = roundOf("frameworks");
   const page = await open(`${url}#/compare?a=${id}&b=${id}&server_a=java-netty&server_b=java-vertx`);

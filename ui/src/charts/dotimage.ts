@@ -1,7 +1,7 @@
 // The ranking as a picture and as a table of its own: what is copied from it.
 import type { MetricPage, RoundPage, TablePage } from "../wire";
 import { loadText, logTicks, rangeText, rate, significant, ticks, time, valueText } from "../format";
-import { rankText, type Ranking } from "../ranking";
+import { rankText, type Ranking, type Scale } from "../ranking";
 import { unitOf } from "../sentence";
 import { rowImage } from "./rowimage";
 import type { Table } from "./source";
@@ -10,24 +10,28 @@ export function dotTable(ranking: Ranking, metric: MetricPage, price: number): T
   const unit = unitOf(metric, ranking.ranked.map((r) => r.value.estimate), price);
   const name = unit.name ? `${metric.name} (${unit.name})` : metric.name;
   return {
-    columns: ["rank", "server", "language", name, "range over launches"],
+    columns: ["rank", "server", "language", name, ranking.ranked.every((r) => r.value.is_range) ? "lowest to highest launch" : "95 % interval"],
     rows: ranking.ranked.map((r) => [rankText(r.ranks), r.server.name, r.server.language, valueText(r.value, unit), rangeText(r.value, unit)]),
   };
 }
 
-export function dotImage(page: RoundPage, table: TablePage, metric: MetricPage, ranking: Ranking, price: number): SVGSVGElement {
+/** The picture, on the axis that the visitor sees. */
+export function dotImage(page: RoundPage, table: TablePage, metric: MetricPage, ranking: Ranking, price: number, scale: Scale): SVGSVGElement {
   const unit = unitOf(metric, ranking.ranked.map((r) => r.value.estimate), price);
   const values = ranking.ranked.map((r) => r.value);
-  const highest = Math.max(...values.map((v) => v.high), 0) || 1;
+  const estimates = values.map((v) => v.estimate);
+  // An interval from few launches may be far wider than all that was seen: the axis ends before that.
+  const highest = Math.min(Math.max(...values.map((v) => v.high), 0), 1.6 * Math.max(...estimates, 0)) || 1;
   const lowest = Math.min(...values.map((v) => v.low));
-  const log = lowest > 0 && highest / lowest > 30;
-  const [from, to] = log ? [lowest / 1.15, highest * 1.15] : [0, highest * 1.04];
+  const least = Math.max(lowest, Math.min(...estimates) / 2);
+  const log = scale === "log" && values.length > 0 && lowest > 0;
+  const [from, to] = log ? [least / 1.15, highest * 1.15] : [0, highest * 1.04];
   const at = (value: number) => (log ? Math.log(value / from) / Math.log(to / from) : value / to);
   const text = (tick: number) => (metric.unit === "ns" ? time(tick) : metric.unit === "per_s" ? rate(tick) : significant(tick / unit.factor, 3));
   const colour = "var(--accent)";
   return rowImage({
     title: `${metric.name}, ${table.workload}`,
-    subtitle: `${loadText(table.load)} · ${page.about.plan}, ${page.about.started_at.slice(0, 10)} · ${page.machines[0]?.environment.cpu_model ?? ""}`,
+    subtitle: `${loadText(table.load)} · ${page.about.plan}, ${page.about.started_at.slice(0, 10)} · ${page.machines[0]?.environment.cpu_model ?? ""}${log ? " · logarithmic axis" : ""}`,
     ticks: (log ? logTicks(from, to) : ticks(0, to / unit.factor, 5).map((t) => t * unit.factor)).map((tick) => ({ at: at(tick), text: text(tick) })),
     rows: ranking.ranked.map((r) => ({
       before: rankText(r.ranks),
