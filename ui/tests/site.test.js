@@ -221,6 +221,22 @@ test("rows are filtered by their result, and the address keeps it", async () => 
   await done(page);
 });
 
+test("a table without rows names every filter that may have emptied it", async () => {
+  const page = await open(`${url}#/round/${roundOf("million")}?valid=yes&q=no-such-server`);
+  await page.getByText("Remove the filter on result or the search.").waitFor();
+  await done(page);
+});
+
+test("the filters can be opened on a phone that is turned", async () => {
+  const page = await open(`${url}#/round/${roundOf("frameworks")}`, { viewport: { width: 390, height: 844 } });
+  await rowsOf(page).first().waitFor();
+  assert.equal(await page.getByRole("searchbox").isVisible(), false);
+  await page.setViewportSize({ width: 844, height: 390 });
+  await page.locator("summary", { hasText: "Filter" }).click();
+  await page.getByRole("searchbox").waitFor();
+  await done(page);
+});
+
 /** Whether a cell shows a figure of the JSON report, to two digits at least; in place of a wide interval its ends. */
 function isShown(cell, { mean, median, min, max }) {
   const [low, high] = cell.replace(/±.*/, "").match(/\d[\d,.]*/g).map((text) => Number(text.replaceAll(",", "")));
