@@ -7,7 +7,7 @@ import { matches } from "./filters";
 export function pickedServers(round: RoundPage, table: TablePage, query: Query, usual: number): string[] {
   const usable = table.rows.filter((row) => row.trials.some((trial) => trial.usable) && matches(round.servers[row.server]!, query));
   const known = new Set(usable.map((row) => row.server));
-  const asked = (query["servers"] ?? "").split("|").filter((server) => known.has(server));
+  const asked = [...new Set((query["servers"] ?? "").split("|"))].filter((server) => known.has(server));
   return asked.length > 0 ? asked : usable.slice(0, usual).map((row) => row.server);
 }
 

@@ -567,6 +567,24 @@ test("a server's rounds stand on a time line", async () => {
   await done(page);
 });
 
+test("two machines of one processor in a round are two rows of a time line", async () => {
+  const page = await open(url);
+  let points = 0;
+  await page.route(/\/api\/servers\//, async (route) => {
+    const all = await (await route.fetch()).json();
+    // As after an update of the kernel between two sittings of a round.
+    for (const line of all.lines) line.points.push(line.points.at(-1));
+    points = all.lines[0].points.length;
+    await route.fulfill({ json: all });
+  });
+  await page.goto(`${url}#/server/java-netty`);
+  await page.locator("tbody tr").first().waitFor();
+  assert.ok((await page.locator("tbody tr").count()) >= points);
+  await page.goto(`${url}#/round/${roundOf("frameworks")}/times?servers=java-netty%7Cjava-netty`);
+  await page.locator("svg.plot").first().waitFor();
+  await done(page);
+});
+
 test("charts of several runs ask once, and files come from the cache", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}`);
   await rowsOf(page).first().waitFor();
