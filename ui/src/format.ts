@@ -241,6 +241,8 @@ export function ticks(low: number, high: number, count: number): number[] {
 
 /** Steps of a logarithmic axis: powers of ten, with 2 and 5 between them where there are few. */
 export function logTicks(low: number, high: number): number[] {
+  // From zero the powers of ten would never end.
+  if (!(low > 0 && high < Infinity)) return [];
   const decades = Math.log10(high / low);
   const factors = decades > 4 ? [1] : decades > 2 ? [1, 3] : [1, 2, 5];
   const found: number[] = [];

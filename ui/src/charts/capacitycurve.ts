@@ -26,7 +26,7 @@ interface Point {
 
 export function capacityCurve(page: CapacityPage): ChartSource | null {
   const of = (source: string, all: { offered_per_s: number; outcome: string; response_time_ns: { p50: number; p99: number } | null }[]): Point[] =>
-    all.flatMap(({ offered_per_s, outcome, response_time_ns: times }) => (times ? [{ x: offered_per_s, p50: times.p50, p99: times.p99, outcome, source }] : []));
+    all.flatMap(({ offered_per_s, outcome, response_time_ns: times }) => (times && times.p50 > 0 ? [{ x: offered_per_s, p50: times.p50, p99: times.p99, outcome, source }] : []));
   const curve = of("curve", page.curve);
   const windows = of("search", page.windows);
   const points = [...curve, ...windows];

@@ -73,7 +73,7 @@ function pointsOf(steps: TablePage[], server: string) {
     steps.flatMap((step) => {
       const row = rowOf(step, server);
       const value = row?.values[line.metric];
-      return row && value ? [{ ...line, x: offered(step), y: value.estimate, low: value.low, high: value.high, sound: isSound(row) && !value.too_few }] : [];
+      return row && value && value.estimate > 0 ? [{ ...line, x: offered(step), y: value.estimate, low: value.low, high: value.high, sound: isSound(row) && !value.too_few }] : [];
     }),
   );
 }
