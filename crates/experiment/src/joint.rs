@@ -50,11 +50,20 @@ fn loops(metric: &'static Metric) -> &'static [Option<LoopKind>] {
     }
 }
 
-/// Compares each server over all of its rows in every metric that two rows or more have.
+/// Compares each server over all of its rows in every metric that two rows or more have. Of a server with rows on
+/// several machines those of the machines with most rows count: machines are never pooled.
 pub fn joint_comparisons(rows: &[RowPair<'_>], margin: f64) -> Vec<JointComparison> {
-    let mut servers: BTreeMap<[&str; 2], Vec<&RowPair<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<([&str; 2], [&str; 2]), Vec<&RowPair<'_>>> = BTreeMap::new();
     for pair in rows {
-        servers.entry(pair.map(|(_, row)| &*row.server.id)).or_default().push(pair);
+        let key = (pair.map(|(_, row)| &*row.server.id), pair.map(|(table, _)| &*table.machine));
+        groups.entry(key).or_default().push(pair);
+    }
+    let mut servers: BTreeMap<[&str; 2], Vec<&RowPair<'_>>> = BTreeMap::new();
+    for ((names, _), pairs) in groups {
+        let most = servers.entry(names).or_default();
+        if pairs.len() > most.len() {
+            *most = pairs;
+        }
     }
     let mut found = Vec::new();
     for metric in Metric::ALL.iter().filter(|metric| !NOT_COMPARED.contains(metric)) {

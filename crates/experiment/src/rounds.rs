@@ -12,7 +12,7 @@ use crate::joint::{JointComparison, is_given, joint_comparisons};
 use crate::metric_comparison::{Direction, MetricComparison};
 use paceline_judge::Metric;
 use paceline_record::{Blame, Load, Severity, Trial, Variant};
-use paceline_report::{Report, Row, Table};
+use paceline_report::{Machine, Report, RoundMachines, Row, Table};
 use paceline_stats::{compare_launches, holm};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,12 +32,15 @@ pub struct MatchedCell {
     pub workload: String,
     /// The plan's name for the load.
     pub load: String,
+    /// The label of the machine; none if all of the round ran on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 /// One row of both rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellComparison {
-    /// The row, as the first round names it.
+    /// The row, as the first round names it and its machine.
     pub cell: MatchedCell,
     /// The second round's launches compared with the first's.
     pub comparison: PairedComparison,
@@ -81,7 +84,7 @@ pub struct RoundComparison {
     pub cells: Vec<CellComparison>,
     /// Each server over all of its rows, by metric.
     pub joint: Vec<JointComparison>,
-    /// The number of rows that only one of them has.
+    /// The number of rows that only one of them has, or that ran on more machines in it than in the other.
     pub unmatched: usize,
     /// A smaller difference does not matter.
     pub margin: f64,
@@ -96,35 +99,38 @@ pub fn compare_rounds(
 ) -> RoundComparison {
     let is_any_server = sides.iter().all(|side| side.server.is_some());
     let [first, second] = sides.map(|side| rows(side, is_any_server));
-    let outcomes = sides.map(|side| outcomes(side.trials));
+    let count = |rows: &BTreeMap<RowKey, Vec<RowPlace>>| rows.values().map(Vec::len).sum::<usize>();
+    let outcomes = sides.map(outcomes);
+    let reports = sides.map(|side| side.report);
     let mut cells = Vec::new();
-    for (key, place) in &first {
-        let Some(other) = second.get(key) else { continue };
-        let places = [*place, *other];
-        let rows: [Option<(&Table, &Row)>; 2] =
-            std::array::from_fn(|side| places[side].find(sides[side].report));
+    let matched = first.iter().filter_map(|(key, places)| Some([places, second.get(key)?]));
+    for places in matched.flat_map(|[first, second]| pair_machines(reports, [first, second])) {
+        let rows: [Option<(&Table, &Row)>; 2] = std::array::from_fn(|side| places[side].find(reports[side]));
         if let [Some(a), Some(b)] = rows {
             let of_row = |side: usize, (table, row): (&Table, &Row)| {
                 outcomes[side].get(&cell(table, row)).cloned().unwrap_or_default()
             };
-            let names = sides.map(|side| side.report.round.id.as_str());
+            let names = reports.map(|report| report.round.id.as_str());
             let comparison = compare_rows(names, [a, b], [of_row(0, a), of_row(1, b)], primary, margin);
-            cells.push(CellComparison { cell: cell(a.0, a.1), comparison, places });
+            let mut cell = cell(a.0, a.1);
+            cell.machine = cell.machine.filter(|_| reports[0].machines.len() > 1);
+            cells.push(CellComparison { cell, comparison, places });
         }
     }
     correct(&mut cells);
     let found = |cell: &CellComparison| {
-        Some([cell.places[0].find(sides[0].report)?, cell.places[1].find(sides[1].report)?])
+        Some([cell.places[0].find(reports[0])?, cell.places[1].find(reports[1])?])
     };
     let joint = joint_comparisons(&cells.iter().filter_map(found).collect::<Vec<_>>(), margin);
-    RoundComparison { joint, unmatched: first.len() + second.len() - 2 * cells.len(), cells, margin }
+    RoundComparison { joint, unmatched: count(&first) + count(&second) - 2 * cells.len(), cells, margin }
 }
 
+/// Server, form, workload and load.
 type RowKey = (String, String, String, String);
 
-/// The rows of a side by what they have in common with those of the other.
-fn rows(side: RoundSide<'_>, is_any_server: bool) -> BTreeMap<RowKey, RowPlace> {
-    let mut rows = BTreeMap::new();
+/// The rows of a side by what they have in common with those of the other: one on each machine.
+fn rows(side: RoundSide<'_>, is_any_server: bool) -> BTreeMap<RowKey, Vec<RowPlace>> {
+    let mut rows: BTreeMap<RowKey, Vec<RowPlace>> = BTreeMap::new();
     for (table_place, table) in side.report.tables.iter().enumerate() {
         for (place, row) in table.rows.iter().enumerate() {
             if side.server.is_some_and(|server| row.server.id != server) {
@@ -132,10 +138,48 @@ fn rows(side: RoundSide<'_>, is_any_server: bool) -> BTreeMap<RowKey, RowPlace> 
             }
             let server = if is_any_server { String::new() } else { row.server.id.clone() };
             let key = (server, table.form.clone(), table.workload.clone(), requested(&table.load));
-            rows.entry(key).or_insert(RowPlace { table: table_place, row: place });
+            let places = rows.entry(key).or_default();
+            let is_known = |known: &RowPlace| {
+                known.find(side.report).is_some_and(|(other, _)| other.machine == table.machine)
+            };
+            // Of loads that differ only in their names the first one counts.
+            if !places.iter().any(is_known) {
+                places.push(RowPlace { table: table_place, row: place });
+            }
         }
     }
     rows
+}
+
+/// Pairs the rows that two rounds have of the same, each with that of the machine nearest to its own. Where a round ran
+/// on more machines than the other, some rows have no counterpart.
+fn pair_machines(reports: [&Report; 2], [first, second]: [&[RowPlace]; 2]) -> Vec<[RowPlace; 2]> {
+    if let ([first], [second]) = (first, second) {
+        return vec![[*first, *second]];
+    }
+    let mut candidates = Vec::new();
+    for (a, one) in first.iter().enumerate() {
+        for (b, other) in second.iter().enumerate() {
+            if let (Some(one), Some(other)) = (machine(reports[0], *one), machine(reports[1], *other)) {
+                candidates.push((other.distance_from(one), a, b));
+            }
+        }
+    }
+    candidates.sort_unstable();
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for (_, a, b) in candidates {
+        if pairs.iter().all(|(one, other)| *one != a && *other != b) {
+            pairs.push((a, b));
+        }
+    }
+    pairs.sort_unstable();
+    pairs.into_iter().map(|(a, b)| [first[a], second[b]]).collect()
+}
+
+/// The machine of a row.
+fn machine(report: &Report, place: RowPlace) -> Option<&Machine> {
+    let (table, _) = place.find(report)?;
+    report.machines.iter().find(|machine| machine.label == table.machine)
 }
 
 /// The load on a server, without its name in the plan and its length: equal for rows that can be compared.
@@ -157,13 +201,15 @@ fn cell(table: &Table, row: &Row) -> MatchedCell {
         form: table.form.clone(),
         workload: table.workload.clone(),
         load: table.load.name.clone(),
+        machine: Some(table.machine.clone()),
     }
 }
 
 /// The outcomes of the launches of each row. One that the generator or the machine spoiled is left out.
-fn outcomes(trials: &[Trial]) -> BTreeMap<MatchedCell, Vec<ObservedOutcomes>> {
+fn outcomes(side: RoundSide<'_>) -> BTreeMap<MatchedCell, Vec<ObservedOutcomes>> {
+    let machines = RoundMachines::from_report(&side.report.machines, side.trials);
     let mut cells = BTreeMap::<MatchedCell, Vec<ObservedOutcomes>>::new();
-    for trial in trials {
+    for trial in side.trials {
         let mut invalid = trial.verdicts.iter().chain(trial.run.iter().flat_map(|run| &run.verdicts));
         let is_spoiled =
             invalid.any(|verdict| verdict.severity == Severity::Invalid && verdict.blame != Blame::Server);
@@ -175,6 +221,7 @@ fn outcomes(trials: &[Trial]) -> BTreeMap<MatchedCell, Vec<ObservedOutcomes>> {
             form: trial.form.clone(),
             workload: trial.workload.clone(),
             load: trial.load.name.clone(),
+            machine: Some(machines.label(trial).to_owned()),
         };
         let mut outcomes = trial.run.as_ref().map(ObservedOutcomes::from_run).unwrap_or_default();
         let fault = trial.error.as_ref().map(|fault| fault.message.clone());

@@ -37,7 +37,9 @@ fn row_lines(CellComparison { cell, comparison, .. }: &CellComparison) -> Vec<[M
         let name = |text: &str| MarkdownText::from_text(if place == 0 { text } else { "" });
         let [metric, first, second, ratio, decision] = cells.map(|cell| MarkdownText::from_text(&cell));
         let server = name(&format!("{} {}", cell.server, cell.form));
-        [server, name(&cell.workload), name(&cell.load), metric, first, second, ratio, decision]
+        let machine = cell.machine.iter().map(|machine| format!(", machine {machine}")).collect::<String>();
+        let load = name(&format!("{}{machine}", cell.load));
+        [server, name(&cell.workload), load, metric, first, second, ratio, decision]
     };
     lines.map(line).collect()
 }

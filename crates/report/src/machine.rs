@@ -1,7 +1,7 @@
 //! Machines: trials from different environments never share a table.
 //!
-//! Called by [`crate::Report::new`] and by the page of a round; both look up the machine of a trial. Environments are compared by their
-//! records; the machine that makes the report does not matter.
+//! Called by [`crate::Report::new`], by the page of a round and by the comparison of two rounds; all look up the machine
+//! of a trial. Environments are compared by their records; the machine that makes the report does not matter.
 
 use paceline_record::{Environment, Round, Trial};
 use schemars::JsonSchema;
@@ -26,6 +26,12 @@ impl Machine {
         let differ = facts.filter(|((_, own), (_, other))| own != other);
         differ.map(|((key, own), (_, other))| difference(key, &own, &other)).collect()
     }
+
+    /// How far it is from another machine: the number of differences in hardware and system, then in these and the
+    /// settings. A smaller pair is nearer.
+    pub fn distance_from(&self, other: &Machine) -> (usize, usize) {
+        (self.differences_from(other).len(), differences(&other.environment, &self.environment).len())
+    }
 }
 
 /// The machines of a round, and the machine of each trial.
@@ -38,19 +44,32 @@ pub struct RoundMachines {
 }
 
 impl RoundMachines {
-    /// Finds the machines of some trials, which must be in the order they ran. A round without a run has its own.
-    pub fn from_trials(round: &Round, trials: &[&Trial]) -> Self {
-        let mut machines = Self { list: Vec::new(), by_sitting: HashMap::new() };
-        for trial in trials {
+    /// Finds the machines of some trials, in any order. A round without a run has its own.
+    pub fn from_trials<'a>(round: &Round, trials: impl IntoIterator<Item = &'a Trial>) -> Self {
+        let mut machines = Self::from_report(&[], trials);
+        if machines.list.is_empty() {
+            machines.place_or_add(&round.environment);
+        }
+        machines
+    }
+
+    /// Finds the machines of some trials, in any order, where those that a report lists keep their labels.
+    pub fn from_report<'a>(known: &[Machine], trials: impl IntoIterator<Item = &'a Trial>) -> Self {
+        let mut machines = Self { list: known.to_vec(), by_sitting: HashMap::new() };
+        let mut ordered: Vec<&Trial> = trials.into_iter().collect();
+        ordered.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
+        for trial in ordered {
             if let Some(run) = &trial.run {
                 let place = machines.place_or_add(&run.environment);
                 machines.by_sitting.entry(trial.sitting.clone()).or_insert(place);
             }
         }
-        if machines.list.is_empty() {
-            machines.place_or_add(&round.environment);
-        }
         machines
+    }
+
+    /// The label of a trial's machine.
+    pub fn label(&self, trial: &Trial) -> &str {
+        self.list.get(self.place(trial)).map_or("", |machine| &*machine.label)
     }
 
     /// The position of a trial's machine. A trial without a run counts to the machine of its sitting.

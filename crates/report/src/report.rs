@@ -89,7 +89,7 @@ impl Report {
     pub fn new(round: &Round, trials: &[Trial]) -> Self {
         let mut ordered: Vec<&Trial> = trials.iter().collect();
         ordered.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
-        let machines = RoundMachines::from_trials(round, &ordered);
+        let machines = RoundMachines::from_trials(round, ordered.iter().copied());
         // The plan's repeats as carried out: a shortened round has rows with fewer.
         let launches_planned = ordered.iter().map(|trial| trial.repeat.saturating_add(1)).max().unwrap_or(0);
         let tables = tables(&machines, &ordered, launches_planned);

@@ -127,6 +127,41 @@ fn a_cell_with_a_launch_that_failed_is_shown_and_not_compared() {
 }
 
 #[test]
+fn rows_of_several_machines_are_compared_with_those_of_their_own() {
+    let on = |cores: u32, started_at: &str, rate: f64| -> Vec<Trial> {
+        let mut trials = launches("a", "closed", rate);
+        for trial in &mut trials {
+            trial.id.push_str(&cores.to_string());
+            started_at.clone_into(&mut trial.started_at);
+            trial.run.as_mut().unwrap().environment.cores = cores;
+        }
+        trials
+    };
+    let (early, late) = ("2026-11-21T00:00:00.000Z", "2026-11-22T00:00:00.000Z");
+    let first = [on(2, early, 500.0), on(8, late, 1_000.0)].concat();
+    let mut slow = on(2, late, 500.5);
+    let run = slow[1].run.as_mut().unwrap();
+    (run.total.counts.scheduled, run.total.counts.ok, run.total.counts.bad_status) = (1_000, 100, 900);
+    run.verdicts = vec![crate::capacity::tests::invalid("failed_requests", paceline_record::Blame::Server)];
+    // The second round has the machines in the other order.
+    let second = [on(8, early, 1_300.0), slow].concat();
+    let compared = compare(&first, &second);
+    assert_eq!((compared.cells.len(), compared.unmatched), (2, 0));
+    let failed = |row: usize| compared.cells[row].comparison.failures.second.not_ok;
+    assert_eq!((failed(0), failed(1)), (900, 0), "failures of one machine do not count on the other");
+    assert_eq!(compared.cells[1].comparison.decision().unwrap().direction, Direction::Better);
+    let machines: Vec<_> = compared.cells.iter().map(|cell| cell.cell.machine.as_deref()).collect();
+    assert_eq!(machines, [Some("A"), Some("B")]);
+    let text = rounds_markdown(&compared).to_string();
+    assert!(text.contains("| closed, machine A ") && text.contains("| closed, machine B "), "{text}");
+    // A round of one machine has a counterpart for one of the two.
+    let compared = compare(&on(8, early, 1_000.0), &second);
+    assert_eq!((compared.cells.len(), compared.unmatched), (1, 1));
+    assert_eq!(compared.cells[0].cell.machine, None);
+    assert_eq!(compared.cells[0].comparison.failures.second.not_ok, 0);
+}
+
+#[test]
 fn one_difference_among_many_rows_is_not_claimed() {
     // Noise of 5 % and a difference of 15 %: a row alone is claimed with a p value of about 0.03, one of twenty is not.
     let rows = |rate: f64| -> Vec<Trial> {

@@ -6,15 +6,15 @@
 use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::round::{RoundPage, ServerEntry};
 use paceline_experiment::{
-    CellComparison, Direction, JointComparison, MARGIN, MetricComparison, RoundComparison, RoundSide,
+    CellComparison, Direction, JointComparison, MARGIN, MetricComparison, RoundComparison, RoundSide, RowPlace,
     compare_rounds, failure_sentence,
 };
 use paceline_judge::Metric;
 use paceline_record::{Load, LoopKind, Trial};
-use paceline_report::{About, Report};
+use paceline_report::{About, Report, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Two sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub struct ComparePage {
     pub a: Side,
     /// The other.
     pub b: Side,
-    /// What differs between their machines: `kernel: 6.2 instead of 6.1`.
+    /// What differs between the machines of compared rows: `kernel: 6.2 instead of 6.1`.
     pub machine_differs: Vec<String>,
     /// The metrics that both have.
     pub metrics: Vec<MetricPage>,
@@ -97,6 +97,12 @@ pub struct CompareRow {
     pub form: String,
     /// The load, as side A has it.
     pub load: Load,
+    /// The label of side A's machine, where its round ran on several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_a: Option<String>,
+    /// The label of side B's machine, where its round ran on several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_b: Option<String>,
     /// What its failed requests say, if that speaks against side B or against comparing: as a sentence.
     pub failures: Option<String>,
     /// Both figures and their ratio, by metric.
@@ -171,13 +177,9 @@ impl ComparePage {
             result.cells.iter().filter_map(|cell| CompareRow::new(sides, cell, &known)).collect();
         let measured = |metric: &MetricPage| rows.iter().any(|row| row.pairs.contains_key(metric.id));
         let [a, b] = sides;
-        let machines = (a.page.machines.first(), b.page.machines.first());
         Self {
             metrics: known.into_iter().filter(measured).collect(),
-            machine_differs: match machines {
-                (Some(a), Some(b)) => b.differences_from(a),
-                _ => Vec::new(),
-            },
+            machine_differs: machine_differences([a.report, b.report], result),
             equivalence: result.margin,
             joint: result.joint.iter().map(JointRow::from).collect(),
             unmatched: result.unmatched,
@@ -189,10 +191,32 @@ impl ComparePage {
     }
 }
 
+/// What differs between the machines of compared rows, each difference once.
+fn machine_differences([a, b]: [&Report; 2], result: &RoundComparison) -> Vec<String> {
+    let found = |report: &Report, place: RowPlace| {
+        let (table, _) = place.find(report)?;
+        report.machines.iter().position(|machine| machine.label == table.machine)
+    };
+    let of_cell = |cell: &CellComparison| Some((found(a, cell.places[0])?, found(b, cell.places[1])?));
+    let pairs: BTreeSet<(usize, usize)> = result.cells.iter().filter_map(of_cell).collect();
+    let mut differences = Vec::new();
+    for (one, other) in pairs {
+        for difference in b.machines[other].differences_from(&a.machines[one]) {
+            if !differences.contains(&difference) {
+                differences.push(difference);
+            }
+        }
+    }
+    differences
+}
+
 impl CompareRow {
     fn new(sides: [ComparedRound<'_>; 2], cell: &CellComparison, known: &[MetricPage]) -> Option<Self> {
         let (table, a) = cell.places[0].find(sides[0].report)?;
-        let (_, b) = cell.places[1].find(sides[1].report)?;
+        let (table_b, b) = cell.places[1].find(sides[1].report)?;
+        let machine = |side: usize, table: &Table| {
+            (sides[side].report.machines.len() > 1).then(|| table.machine.clone())
+        };
         let compared = |metric: &Metric| {
             cell.comparison.metrics.iter().find(|compared| compared.metric.judged() == metric)
         };
@@ -207,6 +231,8 @@ impl CompareRow {
             workload: table.workload.clone(),
             form: table.form.clone(),
             load: table.load.clone(),
+            machine_a: machine(0, table),
+            machine_b: machine(1, table_b),
             failures: failure_sentence(&cell.comparison, "A", "B"),
             pairs: known.iter().filter_map(pair).collect(),
         })

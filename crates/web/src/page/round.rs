@@ -250,7 +250,7 @@ impl RoundPage {
         for trial in &*trials {
             servers.insert(trial.server.id.clone(), ServerEntry::from(&trial.server));
         }
-        let machines = machines(&records.round, &trials);
+        let machines = RoundMachines::from_trials(&records.round, &*trials);
         let cells = cells(&machines, &trials);
         for observed in &records.round.observed {
             let server = observed.server.as_ref().and_then(|server| servers.get_mut(server));
@@ -368,19 +368,11 @@ impl RowPage {
 /// Label of the machine, workload, form, name of the load, id of the server: what the trials of a row have in common.
 type CellKey<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 
-/// The machines on which trials ran, as the report finds them.
-fn machines(round: &Round, trials: &[Trial]) -> RoundMachines {
-    let mut ordered: Vec<&Trial> = trials.iter().collect();
-    ordered.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
-    RoundMachines::from_trials(round, &ordered)
-}
-
 /// The trials of each row.
 fn cells<'a>(machines: &'a RoundMachines, trials: &'a [Trial]) -> BTreeMap<CellKey<'a>, Vec<&'a Trial>> {
     let mut cells: BTreeMap<CellKey<'a>, Vec<&'a Trial>> = BTreeMap::new();
     for trial in trials {
-        let machine = machines.list.get(machines.place(trial)).map_or("", |machine| &*machine.label);
-        let cell = (machine, &*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
+        let cell = (machines.label(trial), &*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
         cells.entry(cell).or_default().push(trial);
     }
     cells

@@ -98,7 +98,8 @@ impl TimelinePage {
                 before.into_iter().map(|other| (other, changes(server, rounds[other], round))).collect();
             for (key, (table, mut point)) in points {
                 if let Some(other) = last.insert(key.clone(), place) {
-                    let id = (table.workload.clone(), table.form.clone(), requested(&table.load));
+                    let load = requested(&table.load);
+                    let id = (table.workload.clone(), table.form.clone(), load, table.machine.clone());
                     let found = changes.get(&other).and_then(|changes| changes.get(&id));
                     point.changes = found.cloned().unwrap_or_default();
                 }
@@ -132,12 +133,8 @@ fn points<'a>(server: &str, round: &TimelineRound<'a>) -> Vec<(LineKey, (&'a Tab
     let tables = round.report.tables.iter().zip(&round.page.tables);
     let point = |(table, page): (&'a Table, &TablePage)| {
         let row = page.rows.iter().find(|row| row.server == server)?;
-        let machine = round.page.machines.iter().find(|machine| machine.label == table.machine);
-        let machine = machine.map(|machine| &machine.environment);
-        let machine = machine
-            .map(|machine| format!("{}, {} cores", machine.cpu_model, machine.cores))
-            .unwrap_or_default();
-        let key = (table.workload.clone(), table.form.clone(), requested(&table.load), machine);
+        let key =
+            (table.workload.clone(), table.form.clone(), requested(&table.load), machine_name(round, table));
         let entry = round.page.servers.get(server);
         let point = TimelinePoint {
             round: round.page.about.id.clone(),
@@ -156,8 +153,15 @@ fn points<'a>(server: &str, round: &TimelineRound<'a>) -> Vec<(LineKey, (&'a Tab
     tables.filter_map(point).collect()
 }
 
-/// Differences by workload, form and load, then by metric.
-type Changes = BTreeMap<(String, String, String), BTreeMap<&'static str, Ratio>>;
+/// The machine of a table: processor and its number of cores.
+fn machine_name(round: &TimelineRound<'_>, table: &Table) -> String {
+    let machine = round.page.machines.iter().find(|machine| machine.label == table.machine);
+    let machine = machine.map(|machine| &machine.environment);
+    machine.map(|machine| format!("{}, {} cores", machine.cpu_model, machine.cores)).unwrap_or_default()
+}
+
+/// Differences by workload, form, load and label of the later round's machine, then by metric.
+type Changes = BTreeMap<(String, String, String, String), BTreeMap<&'static str, Ratio>>;
 
 fn changes(server: &str, before: &TimelineRound<'_>, after: &TimelineRound<'_>) -> Changes {
     let sides = [before, after].map(|round| RoundSide {
@@ -168,7 +172,13 @@ fn changes(server: &str, before: &TimelineRound<'_>, after: &TimelineRound<'_>) 
     let mut found = Changes::new();
     for cell in compare_rounds(sides, None, MARGIN).cells {
         let Some((table, _)) = cell.places[1].find(after.report) else { continue };
-        let key = (table.workload.clone(), table.form.clone(), requested(&table.load));
+        // A line is of one machine.
+        let earlier = cell.places[0].find(before.report);
+        if earlier.is_none_or(|(other, _)| machine_name(before, other) != machine_name(after, table)) {
+            continue;
+        }
+        let load = requested(&table.load);
+        let key = (table.workload.clone(), table.form.clone(), load, table.machine.clone());
         let by_metric = cell.comparison.metrics.iter();
         let ratios = by_metric.map(|compared| (compared.metric.judged().key, Ratio::from(compared)));
         found.insert(key, ratios.collect());
