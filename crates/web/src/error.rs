@@ -49,6 +49,16 @@ pub enum WebError {
     /// Rounds that cannot be read.
     #[error("{}", .0.join("\n"))]
     Unreadable(Vec<String>),
+    /// Two folders that hold the same round.
+    #[error("the round in {path} has the same id as that in {first}, {id:?}: remove one of the two")]
+    SameRound {
+        /// The folder that is not shown.
+        path: PathBuf,
+        /// The folder that is shown.
+        first: PathBuf,
+        /// The id of both.
+        id: String,
+    },
     /// A folder that holds no exported round.
     #[error("{path} has no exported round: there is no round.json in the folder or its subfolders")]
     NoExport {
@@ -98,6 +108,7 @@ impl WebError {
             | WebError::Write { .. }
             | WebError::NotSite { .. }
             | WebError::Unreadable(_)
+            | WebError::SameRound { .. }
             | WebError::NoExport { .. }
             | WebError::Record { .. }
             | WebError::Archive(_)

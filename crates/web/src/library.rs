@@ -139,15 +139,22 @@ impl Library {
         Self::new(LibrarySource::Store(Box::new(store)))
     }
 
-    /// The exported round in a folder, or those in its folders.
+    /// The exported round in a folder, or those in its folders. Of several with one id the first by its path is shown:
+    /// addresses have only the id.
     ///
     /// # Errors
     /// [`WebError`] when there is none that can be read.
     pub fn of_folder(folder: &Path) -> Result<Self, WebError> {
-        let (mut rounds, mut unreadable, mut first) = (Vec::new(), Vec::new(), None);
+        let (mut rounds, mut unreadable, mut first) = (Vec::<(PathBuf, Round)>::new(), Vec::new(), None);
         for path in export::find(folder)? {
             match export::round(&path) {
-                Ok(round) => rounds.push((path, round)),
+                Ok(round) => match rounds.iter().find(|(_, other)| other.id == round.id) {
+                    None => rounds.push((path, round)),
+                    Some((first, _)) => {
+                        let first = first.clone();
+                        unreadable.push(WebError::SameRound { path, first, id: round.id }.chain());
+                    }
+                },
                 Err(error) => {
                     unreadable.push(error.chain());
                     first.get_or_insert(error);
@@ -441,6 +448,25 @@ mod tests {
             assert_eq!(library.round(&round.id).unwrap().page().about.id, round.id);
         }
         assert_eq!(library.kept.lock().unwrap().len(), ROUNDS_KEPT);
+    }
+
+    #[test]
+    fn of_two_folders_with_one_round_the_second_is_named_and_not_listed() {
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/source-001");
+        let folder = tempfile::tempdir().unwrap();
+        for copy in ["first", "second"] {
+            let copy = folder.path().join(copy);
+            std::fs::create_dir(&copy).unwrap();
+            for file in ["round.json", "trials.ndjson.gz"] {
+                std::fs::copy(history.join(file), copy.join(file)).unwrap();
+            }
+        }
+        let library = Library::of_folder(folder.path()).unwrap();
+        let index = library.index().unwrap();
+        assert_eq!((index.rounds.len(), index.unreadable.len()), (1, 1));
+        let said = &index.unreadable[0];
+        assert!(said.contains("second has the same id as that in ") && said.contains(&index.rounds[0].id), "{said}");
+        assert!(library.round(&index.rounds[0].id).is_ok());
     }
 
     #[test]
