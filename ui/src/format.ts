@@ -27,9 +27,10 @@ function fitting(units: Shown[], typical: number): Shown {
 /** The price of a core-hour where the reader sets none. */
 export const PRICE = 0.04;
 
-/** The price of a core-hour in the address of a page. */
+/** The price of a core-hour in the address of a page. One that is not above zero gives no unit: the usual one counts. */
 export function priceOf(asked: string | undefined): number {
-  return Math.max(Number(asked ?? PRICE) || PRICE, 1e-9);
+  const price = Number(asked);
+  return price > 0 && price < Infinity ? price : PRICE;
 }
 
 /** The unit for values of this size. `price` is that of a core-hour. */

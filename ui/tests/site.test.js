@@ -227,6 +227,21 @@ test("a table without rows names every filter that may have emptied it", async (
   await done(page);
 });
 
+test("the price that counts is the one in the field", async () => {
+  const page = await open(`${url}#/round/${roundOf("frameworks")}?metric=cost_per_million&price=-1`);
+  const field = page.getByRole("spinbutton", { name: "price per core-hour" });
+  await page.getByText("Server CPU time at 0.04 per core-hour").waitFor();
+  assert.equal(await field.inputValue(), "0.04");
+  await field.fill("0.08");
+  await field.press("Enter");
+  await page.getByText("Server CPU time at 0.08 per core-hour").waitFor();
+  await field.fill("0");
+  await field.press("Enter");
+  await page.getByText("Server CPU time at 0.04 per core-hour").waitFor();
+  assert.equal(await field.inputValue(), "0.04");
+  await done(page);
+});
+
 test("the filters can be opened on a phone that is turned", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}`, { viewport: { width: 390, height: 844 } });
   await rowsOf(page).first().waitFor();
