@@ -1,5 +1,5 @@
 // Which table of a round is shown: chosen by workload, load, form and machine, each from what there is.
-import type { RoundPage, TablePage } from "./wire";
+import type { Load, RoundPage, TablePage } from "./wire";
 import type { Query } from "./route.svelte";
 import { loadText, words } from "./format";
 
@@ -15,6 +15,9 @@ const KEYS = ["workload", "database", "form", "load", "machine"] as const;
 /** The name of a table's database; empty without one. */
 export const databaseOf = (table: TablePage): string => table.load.database?.database ?? "";
 
+/** What an address calls the database of a load: no database is a choice too. */
+export const databaseKey = (load: Load): string => load.database?.database || "none";
+
 /** The databases of a round, for a filter and for headings; empty if none or only one was measured. */
 export function databasesOf(round: RoundPage): string[] {
   const found = [...new Set(round.tables.map(databaseOf))];
@@ -27,7 +30,7 @@ export const databaseText = (database: string): string => database || "no databa
 export const serverName = (round: RoundPage, server: string): string => round.servers[server]?.name ?? server;
 
 function part(table: TablePage, key: (typeof KEYS)[number]): string {
-  return key === "load" ? table.load.name : key === "database" ? databaseOf(table) || "none" : table[key];
+  return key === "load" ? table.load.name : key === "database" ? databaseKey(table.load) : table[key];
 }
 
 /** The table that the address asks for, or the nearest there is; and the choices that lead to others. */

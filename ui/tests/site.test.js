@@ -571,6 +571,26 @@ test("a database is a choice, a heading and a filter", async () => {
   await done(page);
 });
 
+test("a card of a workload without a database leads to its table, also beside a larger one with a database", async () => {
+  const page = await open(url);
+  const answers = await (await fetch(`${url}api/answers`)).json();
+  const answer = answers.answers.find((one) => !one.load.database);
+  await page.route(`**/api/rounds/${answer.round.id}`, async (route) => {
+    const round = await (await route.fetch()).json();
+    const table = round.tables.find((one) => one.workload === answer.workload && one.load.name === answer.load.name && one.form === answer.form);
+    const load = { ...table.load, name: `${table.load.name}-db`, database: { database: "large" } };
+    const row = table.rows.at(-1);
+    // One row more, of a server that the table does not have.
+    round.servers["another"] = { ...round.servers[row.server], id: "another", name: "Another" };
+    round.tables.unshift({ ...table, id: `${table.id}-db`, load, rows: [...table.rows, { ...row, server: "another" }] });
+    await route.fulfill({ json: round });
+  });
+  await page.locator(`#answer-${answer.id} a`).click();
+  const none = page.getByRole("group", { name: "database" }).getByRole("button", { name: "none" });
+  assert.equal(await none.getAttribute("aria-pressed"), "true");
+  await done(page);
+});
+
 test("a server's rounds stand on a time line", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}?workload=json&open=java-netty`);
   await page.getByRole("link", { name: "This server over time" }).click();
