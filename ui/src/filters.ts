@@ -26,6 +26,9 @@ export function chosen(query: Query, key: string): string[] {
   return (query[key] ?? "").split("|").filter(Boolean);
 }
 
+/** The choices of a page without those that filter servers by what they are or what they are called. */
+export const withoutFilters = (query: Query): Query => ({ ...query, ...Object.fromEntries(FILTERS.map(({ key }) => [key, ""])), q: "" });
+
 /** Whether a server is shown; `except` leaves one filter out, to count what it would show. */
 export function matches(server: ServerEntry, query: Query, except = ""): boolean {
   const text = (query["q"] ?? "").trim().toLowerCase();

@@ -227,6 +227,30 @@ test("a table without rows names every filter that may have emptied it", async (
   await done(page);
 });
 
+test("the views of a round keep its workload, filters and price", async () => {
+  const id = roundOf("frameworks");
+  const page = await open(`${url}#/round/${id}?workload=json&language=Java&metric=cost_per_million&price=0.08`);
+  await rowsOf(page).first().waitFor();
+  const views = page.getByRole("navigation", { name: "Views of this round" });
+  await views.getByRole("link", { name: "Response times" }).click();
+  await page.getByRole("heading", { name: /json/ }).first().waitFor();
+  await page.getByText("Only servers that the filters leave: language.").waitFor();
+  await views.getByRole("link", { name: "All workloads" }).click();
+  await page.getByRole("columnheader", { name: /json/ }).first().getByRole("link").click();
+  await rowsOf(page).first().waitFor();
+  assert.match(page.url(), /price=0.08/);
+  const names = await rowsOf(page).allInnerTexts();
+  assert.ok(names.length > 0 && names.every((name) => name.includes("Java")), names.join("; "));
+  await views.getByRole("link", { name: "Over time" }).click();
+  await page.getByRole("link", { name: "Remove the filters" }).click();
+  await page.waitForFunction(() => !location.hash.includes("language="));
+  await page.goBack();
+  await views.getByRole("link", { name: "Ranking" }).click();
+  await rowsOf(page).first().waitFor();
+  assert.deepEqual(await rowsOf(page).allInnerTexts(), names);
+  await done(page);
+});
+
 test("the price that counts is the one in the field", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}?metric=cost_per_million&price=-1`);
   const field = page.getByRole("spinbutton", { name: "price per core-hour" });
