@@ -504,6 +504,16 @@ test("every server's percentiles stand on one axis, with a table of the same num
   await done(page);
 });
 
+test("a launch that no server has is not in the heading", async () => {
+  const id = roundOf("frameworks");
+  const { tables } = await (await fetch(`${url}api/rounds/${id}`)).json();
+  const most = Math.max(...tables.flatMap((table) => table.rows.map((row) => row.launches_usable)));
+  const page = await open(`${url}#/round/${id}/times?launch=99`);
+  const heading = await page.getByRole("heading", { name: /launch \d+$/ }).innerText();
+  assert.ok(Number(/launch (\d+)$/.exec(heading)[1]) <= most, heading);
+  await done(page);
+});
+
 test("published figures say that they are, and offer nothing that they do not have", async () => {
   const page = await open(`${url}#/round/${roundOf("source-001")}`);
   await page.getByText("as published").first().waitFor();
