@@ -948,6 +948,20 @@ test("a site of files shows rounds, runs, servers and comparisons from a plain f
     await page.getByText("B relative to A").waitFor();
     await page.goto(`${host}#/then`);
     await page.getByRole("heading", { name: "Then and now" }).waitFor();
+    // Of a plan with many rounds only the newest four have pages of comparisons.
+    await page.route(/\/pages\/[0-9a-f]+\/index\.json$/, async (route) => {
+      const index = await (await route.fetch()).json();
+      const newest = index.rounds.find((round) => round.plan === "frameworks");
+      index.rounds = [newest, ...Array.from({ length: 6 }, (_, at) => ({ ...newest, id: `older-${at + 1}` })), ...index.rounds.filter((round) => round.plan !== "frameworks")];
+      await route.fulfill({ json: index });
+    });
+    await page.goto(`${host}#/compare`);
+    await page.reload();
+    await page.locator(".pairs a").first().waitFor();
+    const offered = await page.getByRole("combobox", { name: "A", exact: true }).locator("option").evaluateAll((all) => all.map((one) => one.value));
+    assert.deepEqual(offered.filter((id) => id.startsWith("older-")), ["older-1", "older-2", "older-3"]);
+    const linked = await page.locator(".pairs a").evaluateAll((all) => all.map((one) => one.href));
+    assert.ok(linked.some((address) => address.includes("older-3")) && !linked.some((address) => /older-[456]/.test(address)), linked.join(" "));
     assert.deepEqual(page.problems, []);
     await page.goto(`${host}#/compare?a=${rounds[0].id}&b=nothing`);
     await page.getByText("This site does not contain that page").waitFor();

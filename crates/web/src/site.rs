@@ -17,7 +17,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The newest rounds of a plan that are compared with each other.
+/// The newest rounds of a plan that are compared with each other; the pages offer these (`ui/src/pairs.ts`).
 const COMPARED: usize = 4;
 /// The folder of pages in a site.
 const PAGES: &str = "pages";
