@@ -282,6 +282,14 @@ test("the price that counts is the one in the field", async () => {
   await done(page);
 });
 
+test("headings that sort have room for a finger", async () => {
+  const page = await open(`${url}#/round/${roundOf("frameworks")}`, { viewport: { width: 390, height: 844 } });
+  await page.locator("button.sort").first().waitFor();
+  const sizes = await page.locator("button.sort").evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ width, height }) => [width, height]));
+  assert.ok(sizes.every(([width, height]) => width >= 44 && height >= 44), JSON.stringify(sizes));
+  await done(page);
+});
+
 test("the filters can be opened on a phone that is turned", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}`, { viewport: { width: 390, height: 844 } });
   await rowsOf(page).first().waitFor();
