@@ -28,6 +28,13 @@ export const TITLES: Record<Over, string> = {
   generator: "Generator CPU, cores busy, spinning included",
 };
 
+/** The least and the greatest of many values: a call with each as an argument fails from 65,536 of them. */
+function range(values: number[]): { low: number; high: number } {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  return { low, high };
+}
+
 const seconds = (series: Series): Stretch[] => (series.run.measured?.seconds ?? []).filter((s) => s.phase !== "drain");
 const samples = (series: Series): UsagePoint[] => series.run.usage_points;
 
@@ -72,14 +79,14 @@ export function overTime(over: Over, all: Series[]): ChartSource {
   // A search samples the server during all of its windows; the last one is drawn.
   const inside = (points: Point[]) => points.filter((point) => !window || (point.x >= window.begin && point.x <= window.to));
   const drawn = all.map((series) => { const { solid, dashed } = lines(over, series); return { series, solid: inside(solid), dashed: inside(dashed) }; });
-  const values = drawn.flatMap(({ solid, dashed }) => [...solid, ...dashed].map((p) => p.y)).filter((y) => y > 0);
+  const { low, high } = range(drawn.flatMap(({ solid, dashed }) => [...solid, ...dashed].map((p) => p.y)).filter((y) => y > 0));
   const y: ScaleOptions =
     over === "times"
-      ? timeAxis("↑ time", Math.min(...values) * 0.8, Math.max(...values) * 1.3)
+      ? timeAxis("↑ time", low * 0.8, high * 1.3)
       : {
           grid: true,
           label: null,
-          domain: [0, (Math.max(...values, 0) || 1) * 1.05],
+          domain: [0, (Math.max(high, 0) || 1) * 1.05],
           ticks: 5,
           tickFormat: over === "memory" ? bytesTick : over === "lag" ? timeTick : over === "cpu" || over === "generator" ? (v: number) => significant(v, 2) : rateTick,
         };
@@ -115,13 +122,13 @@ export function overTime(over: Over, all: Series[]): ChartSource {
 export function metricLine(run: RunPage, line: MetricLine): ChartSource {
   const phases = run.measured?.phases;
   const points = line.points.map(([x, y]) => ({ x, y }));
-  const values = points.map((p) => p.y);
+  const { low, high } = range(points.map((p) => p.y));
   return {
     draw: (width, height) =>
       draw({
         width, height, marginLeft: 64,
         x: { label: "seconds", grid: false, ...(phases ? { domain: [phases.warmup.start_ns / 1e9, phases.window.end_ns / 1e9] } : {}) },
-        y: { grid: true, label: null, domain: [Math.min(...values, 0), Math.max(...values, 0) * 1.05], ticks: 4, tickFormat: line.name.includes("bytes") ? bytesTick : (v: number) => significant(v, 2) },
+        y: { grid: true, label: null, domain: [Math.min(low, 0), Math.max(high, 0) * 1.05], ticks: 4, tickFormat: line.name.includes("bytes") ? bytesTick : (v: number) => significant(v, 2) },
         marks: [
           Plot.lineY(points, { x: "x", y: "y", stroke: "var(--c2)", strokeWidth: 2, clip: true }),
           ...(points.length < 40 ? [Plot.dot(points, { x: "x", y: "y", r: 2.5, fill: "var(--c2)", clip: true })] : []),
@@ -167,8 +174,7 @@ export function heatMap(run: RunPage): ChartSource | null {
       x1: column.start_s, x2: column.end_s, y1: heat.bounds[column.first + at] ?? 1, y2: heat.bounds[column.first + at + 1] ?? 1, count,
     })),
   ).filter((cell) => cell.count > 0);
-  const low = Math.min(...cells.map((c) => c.y1));
-  const high = Math.max(...cells.map((c) => c.y2));
+  const { low, high } = range(cells.flatMap((c) => [c.y1, c.y2]));
   const line = (of: (s: Stretch) => number | undefined) =>
     measured.seconds.flatMap((s) => { const y = of(s); return y && s.phase !== "drain" ? [{ x: s.start_s + s.length_s / 2, y }] : []; });
   return {
@@ -206,7 +212,7 @@ export function fan(run: RunPage): ChartSource | null {
     s.p50 && s.p99 && s.p90 && s.max && s.phase !== "drain" ? [{ x1: s.start_s, x2: s.start_s + s.length_s, x: s.start_s + s.length_s / 2, p50: s.p50, p90: s.p90, p99: s.p99, max: s.max }] : [],
   );
   if (!measured || known.length < 2) return null;
-  const [low, high] = [Math.min(...known.map((k) => k.p50)) * 0.8, Math.max(...known.map((k) => k.max)) * 1.1];
+  const [low, high] = [range(known.map((k) => k.p50)).low * 0.8, range(known.map((k) => k.max)).high * 1.1];
   return {
     note: `Bands: median to p90, p90 to p99, p99 to the highest time of each second.${collectionsText(measured)}${warmUpText(measured)}`,
     draw: (width, height) =>
