@@ -902,6 +902,18 @@ test("a launch has one number and colour in the chart and the table of its row",
   await done(page);
 });
 
+test("lines over time are told apart by marks, which the legend shows too", async () => {
+  const page = await open(`${url}#/round/${roundOf("frameworks")}/time`);
+  const chart = page.getByRole("img", { name: "Requests per second", exact: true });
+  await chart.waitFor();
+  const keys = await page.locator(".legend polygon").evaluateAll((all) => all.map((one) => one.getAttribute("points")));
+  assert.ok(keys.length > 1);
+  assert.equal(new Set(keys).size, keys.length);
+  const marks = await chart.locator("path").evaluateAll((all) => all.map((one) => one.getAttribute("d")).filter((d) => d?.endsWith("Z")));
+  assert.equal(new Set(marks).size, keys.length);
+  await done(page);
+});
+
 test("verdicts of one name are all shown", async () => {
   const page = await open(url);
   const verdict = { name: "steal", blame: "environment", severity: "note", evidence: {}, remedy: "Repeat it." };

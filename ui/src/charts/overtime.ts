@@ -2,7 +2,7 @@
 import type { Measured, MetricLine, RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
 import { Plot, bytesTick, draw, rateTick, timeAxis, timeTick, type Markish, type ScaleOptions } from "./plot";
-import type { ChartSource, Line } from "./source";
+import { lineMark, type ChartSource, type Line } from "./source";
 import { spread } from "./spectrum";
 
 export interface Series extends Line {
@@ -67,6 +67,21 @@ function lines(over: Over, series: Series): { solid: Point[]; dashed: Point[] } 
   }
 }
 
+/** Marks on a line that tell it apart in greyscale: few, and at other seconds than those of other lines. */
+function marks(points: Point[], { colour, mark }: Line): Markish[] {
+  if (mark === undefined) return points.length < 40 ? [Plot.dot(points, { x: "x", y: "y", r: 2.5, fill: colour })] : [];
+  const step = Math.ceil(points.length / 6);
+  const marked = points.filter((_, at) => at % step === Math.floor(((mark % 8) * step) / 8));
+  const symbol = {
+    draw(context: CanvasPath, size: number) {
+      const radius = Math.sqrt(size / Math.PI);
+      lineMark(mark).forEach(([x, y], at) => (at === 0 ? context.moveTo(x * radius, y * radius) : context.lineTo(x * radius, y * radius)));
+      context.closePath();
+    },
+  };
+  return [Plot.dot(marked, { x: "x", y: "y", r: 4.5, symbol, fill: colour, stroke: "var(--ground)", strokeWidth: 0.75 })];
+}
+
 export function hasData(over: Over, all: Series[]): boolean {
   // A constant number of threads is among the figures.
   if (over === "threads") return all.some((series) => new Set(samples(series).map((s) => s.threads)).size > 1);
@@ -105,7 +120,8 @@ export function overTime(over: Over, all: Series[]): ChartSource {
           ...drawn.flatMap(({ series, solid, dashed }) => [
             Plot.lineY(dashed, { x: "x", y: "y", stroke: series.colour, strokeWidth: 1.5, strokeDasharray: "3 3" }),
             Plot.lineY(solid, { x: "x", y: "y", stroke: series.colour, strokeWidth: 2 }),
-            ...(solid.length < 40 ? [Plot.dot(solid, { x: "x", y: "y", r: 2.5, fill: series.colour })] : []),
+            ...(series.mark === undefined ? [] : marks(dashed, series)),
+            ...marks(solid, series),
           ]),
           Plot.ruleY([over === "times" ? (y.domain as number[])[0]! : 0], { stroke: "var(--rule)" }),
         ],

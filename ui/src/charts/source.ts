@@ -11,11 +11,32 @@ export interface ChartSource {
   note?: string;
 }
 
-/** A line to be drawn: its name, its colour. */
+/** A line to be drawn: its name, its colour, and the number of its mark where colour alone would set it apart. */
 export interface Line {
   name: string;
   colour: string;
+  mark?: number;
 }
+
+type Corner = [number, number];
+
+/** Corners around the middle, from an angle in turns; every second one is as far from it as `inner` says, the others 1. */
+function corners(count: number, turn: number, inner = 1): Corner[] {
+  return Array.from({ length: count }, (_, at) => {
+    const [far, angle] = [at % 2 === 1 ? inner : 1, 2 * Math.PI * (turn + at / count)];
+    return [far * Math.cos(angle), far * Math.sin(angle)];
+  });
+}
+
+// Circle, square, triangle, diamond, triangle on its tip, stars with five and with four tips, bar: at most eight lines are
+// drawn.
+const MARKS: Corner[][] = [
+  corners(24, 0), corners(4, 1 / 8), corners(3, -1 / 4), corners(4, 0), corners(3, 1 / 4), corners(10, -1 / 4, 0.4), corners(8, 0, 0.3),
+  [[-0.35, -1.1], [0.35, -1.1], [0.35, 1.1], [-0.35, 1.1]],
+];
+
+/** The corners of a line's mark, within about 1 from its middle. */
+export const lineMark = (index: number): Corner[] => MARKS[index % MARKS.length]!;
 
 export function colour(index: number): string {
   return `var(--c${index % 8})`;
