@@ -714,6 +714,32 @@ test("the keyboard skips to the content and closes a row", async () => {
   await done(page);
 });
 
+test("a followed link leads to the top of its page, and back to where it was", async () => {
+  const page = await open(`${url}#/round/${roundOf("frameworks")}`, { viewport: { width: 1280, height: 400 } });
+  await rowsOf(page).first().waitFor();
+  const focused = () => page.evaluate(() => document.activeElement.localName);
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Results" }).click();
+  await page.getByRole("heading", { name: "Results" }).waitFor();
+  assert.equal(await focused(), "a", "a link that stays keeps the focus");
+  await page.locator(".cards > article").first().waitFor();
+  const link = page.getByRole("link", { name: "frameworks", exact: true });
+  await link.focus();
+  const scrolled = await page.evaluate(() => scrollY);
+  assert.ok(scrolled > 0);
+  await page.keyboard.press("Enter");
+  await rowsOf(page).first().waitFor();
+  assert.deepEqual([await focused(), await page.evaluate(() => scrollY)], ["main", 0]);
+  await page.goBack();
+  await link.waitFor();
+  await page.waitForFunction((scrolled) => Math.abs(scrollY - scrolled) < 100, scrolled);
+  // A view of the same round keeps the link that led to it.
+  await page.goto(`${url}#/round/${roundOf("frameworks")}`);
+  await page.getByRole("link", { name: "Response times" }).click();
+  await page.locator("svg.plot").first().waitFor();
+  assert.equal(await focused(), "a");
+  await done(page);
+});
+
 test("which Python server needs the least CPU per request at 2,000/s: two choices", async () => {
   const page = await open(url);
   await page.getByRole("link", { name: "Least CPU at 2,000/s" }).click();
