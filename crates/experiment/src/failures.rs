@@ -136,8 +136,7 @@ impl FailureComparison {
         let direction = match [sides[0].share, sides[1].share] {
             [Some(a), Some(b)] => {
                 let is_accepted = sides[1].share_allowed.is_some_and(|most| b <= most);
-                let is_clear = (a - b).abs() > SHARE_MARGIN
-                    && (a - b).abs() > STANDARD_ERRORS * standard_error(first, second);
+                let is_clear = (a - b).abs() > SHARE_MARGIN && differs_beyond_chance(first, second);
                 match is_clear {
                     true if b < a => FailureDirection::Fewer,
                     true if is_accepted => FailureDirection::Accepted,
@@ -162,18 +161,30 @@ impl FailureComparison {
     }
 }
 
+/// Whether the failed shares of two sides differ by more than chance explains.
+pub(crate) fn differs_beyond_chance(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> bool {
+    let [a, b] = [first, second].map(failed_share);
+    (a - b).abs() > STANDARD_ERRORS * standard_error(first, second)
+}
+
+/// Requests that were due in all observations of a side.
+fn requests(side: &[ObservedOutcomes]) -> f64 {
+    side.iter().map(|one| one.scheduled as f64).sum()
+}
+
+/// The failed share of a side, 0 to 1; 0 without requests.
+fn failed_share(side: &[ObservedOutcomes]) -> f64 {
+    side.iter().map(|one| one.not_ok as f64).sum::<f64>() / requests(side).max(1.0)
+}
+
 /// The standard error of the difference of two failed shares. Failures come in groups, so the binomial variance is
 /// multiplied by the dispersion of the observations: Pearson's statistic per degree of freedom, at least 1 (McCullagh
 /// and Nelder, "Generalized Linear Models", 1989, section 4.5).
 fn standard_error(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> f64 {
-    let requests = |side: &[ObservedOutcomes]| side.iter().map(|one| one.scheduled as f64).sum::<f64>();
-    let share = |side: &[ObservedOutcomes]| {
-        side.iter().map(|one| one.not_ok as f64).sum::<f64>() / requests(side).max(1.0)
-    };
     let (n, m) = (requests(first), requests(second));
-    let both = (share(first) * n + share(second) * m) / (n + m).max(1.0);
+    let both = (failed_share(first) * n + failed_share(second) * m) / (n + m).max(1.0);
     let pearson = |side: &[ObservedOutcomes]| {
-        let p = share(side);
+        let p = failed_share(side);
         let square = |one: &ObservedOutcomes| {
             let expected = one.scheduled as f64 * p;
             let variance = expected * (1.0 - p);

@@ -20,11 +20,12 @@ pub use report::{
 };
 pub use text::{MARGIN_SENTENCE, regression_text};
 
+use crate::failures::{ObservedOutcomes, differs_beyond_chance};
 use crate::load::{LoadError, LoadResult};
 use cells::Cells;
 use paceline_record::{Blame, Severity, Verdict};
 use paceline_stats::next_look;
-use report::{BASE, CANDIDATE, CONTROL, SCHEMA};
+use report::{CANDIDATE, SCHEMA};
 use std::time::Duration;
 
 /// Measures blocks; the binary implements it with servers of the lab.
@@ -101,6 +102,8 @@ struct Gate<'a> {
     plan: &'a RegressionPlan,
     cells: Cells,
     failures: Vec<LoadFailures>,
+    /// The outcomes of each window of a load: those of the base, both copies, and those of the candidate.
+    outcomes: Vec<[Vec<ObservedOutcomes>; 2]>,
     blocks: usize,
     windows: usize,
     disturbed: usize,
@@ -114,6 +117,7 @@ impl<'a> Gate<'a> {
             plan,
             cells: Cells::new(plan),
             failures: plan.loads.iter().map(of_load).collect(),
+            outcomes: plan.loads.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
             blocks: 0,
             windows: 0,
             disturbed: 0,
@@ -136,42 +140,50 @@ impl<'a> Gate<'a> {
         self.cells.add(sides);
         if next_look(self.blocks - 1) == Some(self.blocks) {
             self.cells.look();
+            self.judge_failures();
         }
         self.disturbed > disturbed_before
     }
 
     fn count_failures(&mut self, sides: &[BlockSide; SIDES]) {
-        for (load, failures) in self.failures.iter_mut().enumerate() {
-            let counts = |side: &BlockSide| {
-                let windows = side.windows.get(load).into_iter().flatten();
-                windows.fold((0, 0, [0, 0]), |(requests, failed, [all, invalid]), window| {
-                    let missing = window.scheduled.saturating_sub(window.ok);
-                    let invalid = invalid + usize::from(is_own_fault(window));
-                    (requests + window.scheduled, failed + missing, [all + 1, invalid])
-                })
-            };
-            let add = |sum: &mut [usize; 2], [all, invalid]: [usize; 2]| {
-                *sum = [sum[0] + all, sum[1] + invalid];
-            };
-            for side in [BASE, CONTROL] {
-                let (requests, failed, windows) = counts(&sides[side]);
-                failures.base_requests += requests;
-                failures.base_failed += failed;
-                add(&mut failures.base_windows, windows);
+        for (load, (failures, seen)) in self.failures.iter_mut().zip(&mut self.outcomes).enumerate() {
+            for (place, side) in sides.iter().enumerate() {
+                let windows: &[LoadResult] = side.windows.get(load).map_or(&[], Vec::as_slice);
+                let outcomes: Vec<ObservedOutcomes> =
+                    windows.iter().map(ObservedOutcomes::from_result).collect();
+                let invalid = windows.iter().filter(|window| is_own_fault(window)).count();
+                let [of_base, of_candidate] = &mut *seen;
+                let (requests, failed, counted, seen) = if place == CANDIDATE {
+                    let LoadFailures { candidate_requests, candidate_failed, candidate_windows, .. } =
+                        &mut *failures;
+                    (candidate_requests, candidate_failed, candidate_windows, of_candidate)
+                } else {
+                    let LoadFailures { base_requests, base_failed, base_windows, .. } = &mut *failures;
+                    (base_requests, base_failed, base_windows, of_base)
+                };
+                *requests += outcomes.iter().map(|one| one.scheduled).sum::<u64>();
+                *failed += outcomes.iter().map(|one| one.not_ok).sum::<u64>();
+                *counted = [counted[0] + windows.len(), counted[1] + invalid];
+                seen.extend(outcomes);
             }
-            let (requests, failed, windows) = counts(&sides[CANDIDATE]);
-            failures.candidate_requests += requests;
-            failures.candidate_failed += failed;
-            add(&mut failures.candidate_windows, windows);
+        }
+    }
+
+    /// Compares the failed requests, as the metrics at the looks alone: a test after every block would call chance a
+    /// difference more often.
+    fn judge_failures(&mut self) {
+        for (failures, [of_base, of_candidate]) in self.failures.iter_mut().zip(&self.outcomes) {
             let [base, candidate] = failures.shares();
-            failures.is_worse = candidate > base + self.plan.max_failures || failures.is_invalid();
+            let is_more = candidate > base + self.plan.max_failures
+                && differs_beyond_chance(of_base, of_candidate);
+            failures.is_worse = is_more || failures.is_invalid();
         }
     }
 
     /// The outcome so far. Failures are compared first.
     fn outcome(&self) -> RegressionOutcome {
         let has_look = next_look(0).is_some_and(|first| self.blocks >= first);
-        let fails = has_look && self.failures.iter().any(|failures| failures.is_worse);
+        let fails = self.failures.iter().any(|failures| failures.is_worse);
         if fails || self.cells.any_worse() {
             RegressionOutcome::Failed
         } else if has_look && self.cells.all_excluded() {

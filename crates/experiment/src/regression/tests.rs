@@ -162,6 +162,27 @@ fn failures_are_compared_first() {
 }
 
 #[test]
+fn an_unchanged_server_that_fails_now_and_then_rarely_fails_a_gate() {
+    let plan = plan(1);
+    let mut random = Random::new(7);
+    let mut alarms = 0;
+    for _ in 0..100 {
+        let mut gate = Gate::new(&plan);
+        for _ in 0..4 {
+            let mut side = || {
+                let failed = (0..1_000).filter(|_| random.uniform() < 0.01).count() as u64;
+                let window = LoadResult { scheduled: 1_000, ok: 1_000 - failed, ..result(None, 1_000.0) };
+                BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
+            };
+            let sides = [side(), side(), side()];
+            gate.take(&sides);
+        }
+        alarms += usize::from(gate.failures[0].is_worse);
+    }
+    assert!(alarms <= 5, "{alarms} of 100");
+}
+
+#[test]
 fn a_candidate_that_stops_answering_fails() {
     let plan = plan(1);
     let mut gate = Gate::new(&plan);
