@@ -97,6 +97,15 @@ fn is_own_fault(window: &LoadResult) -> bool {
     window.verdicts.iter().any(is_own)
 }
 
+/// The outcomes of a window's requests. In a window that the generator or the machine disturbed, requests without a
+/// response do not count: that they were not sent in time, or not read, is not the server's fault.
+fn outcomes_of(window: &LoadResult) -> ObservedOutcomes {
+    let all = ObservedOutcomes::from_result(window);
+    let lost = window.void_because().map_or(0, |_| all.censored);
+    let (scheduled, not_ok) = (all.scheduled.saturating_sub(lost), all.not_ok.saturating_sub(lost));
+    ObservedOutcomes { scheduled, not_ok, ..all }
+}
+
 /// The state of a gate.
 struct Gate<'a> {
     plan: &'a RegressionPlan,
@@ -149,8 +158,7 @@ impl<'a> Gate<'a> {
         for (load, (failures, seen)) in self.failures.iter_mut().zip(&mut self.outcomes).enumerate() {
             for (place, side) in sides.iter().enumerate() {
                 let windows: &[LoadResult] = side.windows.get(load).map_or(&[], Vec::as_slice);
-                let outcomes: Vec<ObservedOutcomes> =
-                    windows.iter().map(ObservedOutcomes::from_result).collect();
+                let outcomes: Vec<ObservedOutcomes> = windows.iter().map(outcomes_of).collect();
                 let invalid = windows.iter().filter(|window| is_own_fault(window)).count();
                 let [of_base, of_candidate] = &mut *seen;
                 let (requests, failed, counted, seen) = if place == CANDIDATE {

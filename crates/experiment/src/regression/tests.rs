@@ -183,6 +183,26 @@ fn an_unchanged_server_that_fails_now_and_then_rarely_fails_a_gate() {
 }
 
 #[test]
+fn requests_that_a_disturbed_generator_lost_are_no_failures_of_the_candidate() {
+    let plan = plan(1);
+    let failed = |censored: u64, bad_status: u64| {
+        let mut gate = Gate::new(&plan);
+        let side = |censored: u64, bad_status: u64| {
+            let ok = 10_000 - censored - bad_status;
+            let mut window = LoadResult { ok, censored, ..result(Some(500.0), 500.0) };
+            window.verdicts.push(invalid("generator_descheduled", Blame::Environment));
+            BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
+        };
+        for _ in 0..4 {
+            gate.take(&[side(0, 0), side(censored, bad_status), side(0, 0)]);
+        }
+        (gate.failures[0].candidate_failed, gate.failures[0].is_worse)
+    };
+    assert_eq!(failed(2_000, 0), (0, false));
+    assert_eq!(failed(2_000, 50), (200, true), "the server answered these");
+}
+
+#[test]
 fn a_candidate_that_stops_answering_fails() {
     let plan = plan(1);
     let mut gate = Gate::new(&plan);
