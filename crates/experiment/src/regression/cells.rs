@@ -10,6 +10,7 @@ use super::report::{
     BASE, BlockSide, CANDIDATE, CONTROL, CellReport, CellVerdict, ERROR_RATE, GateMetric, JudgeRule,
     RegressionPlan, SIDES,
 };
+use super::text::subject_of;
 use crate::compared_metric::ComparedMetric;
 use crate::load::{LoadResult, Range};
 use paceline_stats::{BoundDecision, BoundTest, LookLevels, test_bound};
@@ -118,6 +119,25 @@ impl Cells {
             self.cells.iter().any(|other| other.is_judge && is_same(other))
         };
         self.cells.iter().all(has_judge) && self.cells.iter().filter(|cell| cell.is_judge).all(excludes)
+    }
+
+    /// The metrics without which no gate passes and which were measured in too few blocks for a test: a load needs one of
+    /// its metrics if the quietest is its judge.
+    pub(super) fn untested(&self) -> Vec<String> {
+        let is_tested = |cell: &Cell| cell.last.is_some();
+        let has_other = |cell: &Cell| {
+            let load = cell.load.as_ref().map(|(index, _)| *index);
+            let is_same = |other: &Cell| other.load.as_ref().map(|(index, _)| *index) == load;
+            self.judge == JudgeRule::Quietest
+                && load.is_some()
+                && self.cells.iter().any(|other| is_same(other) && is_tested(other))
+        };
+        let untested = self.cells.iter().filter(|cell| !is_tested(cell) && !has_other(cell));
+        let name = |cell: &Cell| {
+            let metric = cell.metric.metric.name_of(cell.metric.step.as_deref());
+            subject_of(metric, cell.load.as_ref().map(|(_, name)| name.as_str()))
+        };
+        untested.map(name).collect()
     }
 
     pub(super) fn reports(&self) -> Vec<CellReport> {

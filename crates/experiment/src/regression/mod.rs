@@ -227,7 +227,7 @@ impl<'a> Gate<'a> {
             notes: self.plan.notes.clone(),
             profile: None,
         };
-        report.reason = text::reason(&report);
+        report.reason = text::reason(&report, &self.cells.untested());
         report
     }
 }

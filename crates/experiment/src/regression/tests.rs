@@ -276,6 +276,26 @@ fn an_undecided_gate_names_the_smallest_loss_that_it_could_have_proven() {
 }
 
 #[test]
+fn an_undecided_gate_names_metrics_that_could_not_be_measured() {
+    let mut plan = plan(1);
+    plan.judge = JudgeRule::All;
+    plan.launch = vec![of_all(ComparedMetric::RssBytes)];
+    // The simulation has no memory.
+    let report = run_regression(&mut SimulatedBench::new(1.0, 0.01, 3), &plan, &mut |_| {}).unwrap();
+    assert_eq!(report.outcome, RegressionOutcome::Undecided);
+    let expected = "not measured in at least 4 of 20 blocks in 3 min 20 s: memory";
+    assert_eq!(report.reason, expected);
+    plan.launch.clear();
+    plan.judge = JudgeRule::Quietest;
+    plan.loads[0].metrics.push(of_all(ComparedMetric::ServerCpuNsPerRequest));
+    let mut gate = Gate::new(&plan);
+    assert_eq!(gate.cells.untested(), ["rate of load 0", "cpu of load 0"]);
+    let mut bench = SimulatedBench::new(1.0, 0.01, 3);
+    (0..4).for_each(|number| _ = gate.take(&bench.block(number).unwrap()));
+    assert!(gate.cells.untested().is_empty(), "the other metric judges this load");
+}
+
+#[test]
 fn the_time_of_one_request_of_a_mix_can_fail_a_gate() {
     let of_step = |step: &str| {
         let mut plan = plan(1);

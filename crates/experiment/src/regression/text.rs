@@ -6,15 +6,15 @@ use super::report::{
 };
 use crate::compare_text::compared_value;
 use paceline_report::{Align, Grid};
-use paceline_stats::{counted, short_percent_text, span_text};
+use paceline_stats::{counted, next_look, short_percent_text, span_text};
 use std::fmt::Write as _;
 
 /// What a margin means. `tests.rs` checks each half of it by simulation.
 pub const MARGIN_SENTENCE: &str = "A margin of 5 % means: the gate fails only if a loss of more than 5 % is proven, and passes only if a loss of \
      more than 5 % is excluded";
 
-/// The outcome in one sentence.
-pub(super) fn reason(report: &RegressionReport) -> String {
+/// The outcome in one sentence. `untested` are the metrics that could decide, but were measured in too few blocks.
+pub(super) fn reason(report: &RegressionReport, untested: &[String]) -> String {
     if let Some(failures) = report.failures.iter().find(|failures| failures.is_worse)
         && report.outcome == RegressionOutcome::Failed
     {
@@ -27,7 +27,7 @@ pub(super) fn reason(report: &RegressionReport) -> String {
             worse.iter().map(|cell| worse_sentence(cell)).collect::<Vec<_>>().join("; ")
         }
         RegressionOutcome::Passed => passed_sentence(report),
-        RegressionOutcome::Undecided => undecided_sentence(report),
+        RegressionOutcome::Undecided => undecided_sentence(report, untested),
         RegressionOutcome::Interrupted => {
             format!("interrupted after {}", counted(report.blocks, "block", "blocks"))
         }
@@ -52,13 +52,14 @@ fn passed_sentence(report: &RegressionReport) -> String {
     format!("excluded: a loss in {}", excluded.join(", in "))
 }
 
-fn undecided_sentence(report: &RegressionReport) -> String {
-    if report.metrics.is_empty() {
+fn undecided_sentence(report: &RegressionReport, untested: &[String]) -> String {
+    let blocks = counted(report.blocks, "block", "blocks");
+    let time = span_text(report.elapsed_s.round() as u64);
+    let because = disturbed(report).map_or(String::new(), |why| format!(" ({why})"));
+    let first = next_look(0).unwrap_or_default();
+    if report.blocks < first {
         return format!(
-            "too noisy or too short: only {} of at least 4 could be measured in {}{}",
-            counted(report.blocks, "block", "blocks"),
-            span_text(report.elapsed_s.round() as u64),
-            disturbed(report).map_or(String::new(), |why| format!(" ({why})"))
+            "too noisy or too short: only {blocks} of at least {first} could be measured in {time}{because}"
         );
     }
     let open = report.metrics.iter().filter(|cell| {
@@ -73,19 +74,25 @@ fn undecided_sentence(report: &RegressionReport) -> String {
             )
         })
         .collect();
-    format!(
-        "too noisy: after {} in {} no loss is proven or excluded in {}",
-        counted(report.blocks, "block", "blocks"),
-        span_text(report.elapsed_s.round() as u64),
-        open.join(", ")
-    )
+    let noisy = (!open.is_empty()).then(|| {
+        format!("too noisy: after {blocks} in {time} no loss is proven or excluded in {}", open.join(", "))
+    });
+    let missing = (!untested.is_empty()).then(|| {
+        format!("not measured in at least {first} of {blocks} in {time}: {}{because}", untested.join(", "))
+    });
+    noisy.into_iter().chain(missing).collect::<Vec<_>>().join("; ")
 }
 
 /// A metric with its load.
 pub(super) fn subject(cell: &CellReport) -> String {
-    match &cell.load {
-        Some(load) => format!("{} of {load}", cell.metric_name()),
-        None => cell.metric_name(),
+    subject_of(cell.metric_name(), cell.load.as_deref())
+}
+
+/// A metric of this name with its load, if it has one.
+pub(super) fn subject_of(metric: String, load: Option<&str>) -> String {
+    match load {
+        Some(load) => format!("{metric} of {load}"),
+        None => metric,
     }
 }
 
