@@ -43,7 +43,8 @@ pub fn regression_markdown(report: &RegressionReport) -> MarkdownText {
 }
 
 /// The report as JUnit XML: one test case for each metric, and one for the failed requests of each load. Undecided
-/// judges are skipped test cases.
+/// judges are skipped test cases, and so is the gate if it has no outcome and no such judge: a file without skipped and
+/// failed test cases is that of a gate that passed.
 pub fn regression_junit(report: &RegressionReport) -> HtmlText {
     let case = |name: &str, body: HtmlText| {
         html!("  <testcase classname=\"paceline.gate\" name=\"{}\">{}</testcase>\n", name, body)
@@ -56,12 +57,14 @@ pub fn regression_junit(report: &RegressionReport) -> HtmlText {
         };
         case(&format!("failed requests of {}", failures.load), body)
     });
-    let none = (report.metrics.is_empty() && report.failures.is_empty())
+    let is_unmeasured = report.metrics.is_empty() && report.failures.is_empty();
+    let is_ended = matches!(report.outcome, RegressionOutcome::Passed | RegressionOutcome::Failed);
+    let whole = (is_unmeasured || !is_ended && !report.metrics.iter().any(is_open))
         .then(|| case("gate", html!("<skipped message=\"{}\"/>", &report.reason)));
     let failed = report.metrics.iter().filter(|cell| cell.verdict == CellVerdict::Worse).count()
         + report.failures.iter().filter(|failures| failures.is_worse).count();
-    let skipped = report.metrics.iter().filter(|cell| is_open(cell)).count() + usize::from(none.is_some());
-    let tests = report.metrics.len() + report.failures.len() + usize::from(none.is_some());
+    let skipped = report.metrics.iter().filter(|cell| is_open(cell)).count() + usize::from(whole.is_some());
+    let tests = report.metrics.len() + report.failures.len() + usize::from(whole.is_some());
     html!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\" \
          skipped=\"{}\" time=\"{:.1}\">\n  <properties><property name=\"outcome\" value=\"{}\"/>\
@@ -73,7 +76,7 @@ pub fn regression_junit(report: &RegressionReport) -> HtmlText {
         outcome_word(report.outcome),
         &report.base,
         &report.candidate,
-        metrics.chain(failures).chain(none).collect::<HtmlText>()
+        metrics.chain(failures).chain(whole).collect::<HtmlText>()
     )
 }
 

@@ -296,6 +296,24 @@ fn an_undecided_gate_names_metrics_that_could_not_be_measured() {
 }
 
 #[test]
+fn junit_of_a_gate_without_an_outcome_has_a_skipped_test_case() {
+    let plan = plan(1);
+    let mut gate = Gate::new(&plan);
+    for outcome in [RegressionOutcome::Undecided, RegressionOutcome::Interrupted] {
+        let junit = regression_junit(&gate.report(Duration::ZERO, None, outcome)).to_string();
+        let head = "tests=\"2\" failures=\"0\" skipped=\"1\"";
+        assert!(junit.contains(head) && junit.contains("name=\"gate\"><skipped message="), "{junit}");
+    }
+    let failing = LoadResult { ok: 0, ..result(None, 1_000.0) };
+    let side = |window: &LoadResult| BlockSide { windows: vec![vec![window.clone()]], ..BlockSide::default() };
+    let good = result(None, 1_000.0);
+    gate.take(&[side(&good), side(&failing), side(&good)]);
+    let report = gate.report(Duration::ZERO, None, gate.outcome());
+    let junit = regression_junit(&report).to_string();
+    assert!(report.outcome == RegressionOutcome::Undecided && !junit.contains("<failure"), "{junit}");
+}
+
+#[test]
 fn the_time_of_one_request_of_a_mix_can_fail_a_gate() {
     let of_step = |step: &str| {
         let mut plan = plan(1);
