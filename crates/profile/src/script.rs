@@ -38,6 +38,10 @@ impl PerfScript {
             if input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
+            if line.last() != Some(&b'\n') {
+                // The rest of a line that was cut is not the beginning of a sample.
+                input.skip_until(b'\n')?;
+            }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end();
             if text.is_empty() {
@@ -159,6 +163,14 @@ app  cpu-clock:pppH:
             .map(|call| (call.name.as_str(), call.samples))
             .collect();
         assert_eq!(shares, [("app", 2), ("V8 Worker", 1)]);
+    }
+
+    #[test]
+    fn the_rest_of_a_line_that_is_cut_is_no_sample() {
+        let name = "n a m e ".repeat(20_000);
+        let text = format!("app  cycles:\n\t12 {name} (/srv/app)\n\t13 main (/srv/app)\n");
+        let script = PerfScript::read(text.as_bytes()).unwrap();
+        assert_eq!((script.stacks.samples(), script.event.as_str()), (1, "cycles"));
     }
 
     #[test]
