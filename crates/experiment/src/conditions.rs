@@ -1,11 +1,15 @@
 //! Under which load, on which machine and when observations were made: figures of other conditions are another
 //! question.
 
+use crate::objective::Objective;
 use paceline_record::Run;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+
+/// The key of the objective that capacities were searched for. No setting of a job has this name.
+const OBJECTIVE: &str = "objective";
 
 /// The conditions of a set of observations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,9 +85,18 @@ impl Conditions {
         )
     }
 
-    /// What differs in the load.
+    /// Adds the objective that the capacity was searched for, to the load: a capacity for another one is another figure.
+    pub fn add_objective(&mut self, objective: &Objective) {
+        self.load.insert(OBJECTIVE.to_owned(), Value::from(objective.to_string()));
+    }
+
+    /// What differs in the load. The objective counts if both sides have one: without it, a side has no capacity, or is
+    /// of an earlier version.
     pub fn load_differences(&self, other: &Self) -> Vec<Difference> {
-        differences(&self.load, &other.load)
+        let mut found = differences(&self.load, &other.load);
+        let have_objectives = [self, other].iter().all(|side| side.load.contains_key(OBJECTIVE));
+        found.retain(|difference| have_objectives || difference.key != OBJECTIVE);
+        found
     }
 
     /// What differs in the machine or the version of Paceline.
@@ -153,6 +166,20 @@ mod tests {
         assert_eq!(found, ["connections 64 / 128", "loop.kind closed / open", "loop.rate none / 5"]);
         assert!(a.load_differences(&a.clone()).is_empty() && a.machine_differences(&b).is_empty());
         assert_eq!([path_of("http://127.0.0.1:80/a?b=1"), path_of("https://host")], ["/a?b=1", "/"]);
+    }
+
+    #[test]
+    fn capacities_for_different_objectives_are_of_different_loads() {
+        let of = |objective: &str| {
+            let mut conditions = Conditions::default();
+            conditions.add_objective(&Objective::parse(objective).unwrap());
+            conditions
+        };
+        let found = of("response.p99<10ms").load_differences(&of("response.p99<50ms"));
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["objective response.p99<10ms / response.p99<50ms"]);
+        assert!(of("response.p99<10ms").load_differences(&of("response.p99<10ms")).is_empty());
+        assert!(of("response.p99<10ms").load_differences(&Conditions::default()).is_empty(), "no capacity");
     }
 
     #[test]

@@ -483,6 +483,9 @@ fn measure_once(
     result.start_ns = open.start_ns();
     let is_usable = result.unusable_because().is_none() && result.void_because().is_none();
     let Some(objective) = objective.filter(|_| is_usable) else { return Ok(result) };
+    if let Some(conditions) = &mut result.conditions {
+        conditions.add_objective(objective);
+    }
     let plan = CapacityPlan {
         objective: objective.clone(),
         window: request.window,
