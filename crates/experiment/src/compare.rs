@@ -20,6 +20,8 @@ const SCHEMA: u32 = 1;
 /// Maximum attempts at one observation if the generator or the machine spoils it.
 const ATTEMPTS: usize = 3;
 
+/// Why a comparison ended early if the user stopped it.
+pub(crate) const INTERRUPTED: &str = "interrupted";
 /// A metric whose pairs scatter by less than this share of another's is quieter.
 const QUIETER: f64 = 2.0 / 3.0;
 /// A difference of this many standard errors is found with 80 % probability: 1.96 + 0.84.
@@ -219,7 +221,7 @@ pub fn run_comparison(
         let observed = match observed {
             Err(LoadError::Interrupted) => {
                 let mut comparison = paired(&samples, plan, pairs);
-                comparison.ended_early = Some("interrupted".to_owned());
+                comparison.ended_early = Some(INTERRUPTED.to_owned());
                 return Ok(comparison);
             }
             observed => observed?,
@@ -229,10 +231,16 @@ pub fn run_comparison(
         }
         pairs += 1;
         let is_look = next_look(pairs - 1) == Some(pairs);
-        // More pairs cannot make an observation usable.
+        // More pairs cannot make an observation usable, and do not give it the metric.
         let is_usable = samples.iter().all(|set| set.unusable_because().is_none());
-        let is_last = pairs >= plan.max_pairs || next_look(pairs).is_none() || !is_usable;
-        let comparison = (is_look || is_last).then(|| paired(&samples, plan, pairs));
+        let lacks = |metric: &ComparedMetric| samples.iter().any(|set| set.values_of(*metric).len() < pairs);
+        let lacking = plan.primary.filter(|metric| is_usable && lacks(metric));
+        let is_last =
+            pairs >= plan.max_pairs || next_look(pairs).is_none() || !is_usable || lacking.is_some();
+        let comparison = (is_look || is_last).then(|| PairedComparison {
+            ended_early: lacking.map(|metric| format!("an observation has no {}", metric.name())),
+            ..paired(&samples, plan, pairs)
+        });
         let ratio = primary(plan, &samples).and_then(|metric| mean_ratio(&samples, metric));
         let next_look = next_look(pairs).filter(|look| *look <= plan.max_pairs);
         observer(CompareProgress { pairs, next_look, ratio, look: comparison.as_ref() });
@@ -432,6 +440,21 @@ pub(crate) mod tests {
         assert_eq!(comparison.decision().unwrap().direction, Direction::Worse);
         let text = crate::compare_text(&comparison);
         assert!(text.contains("new is slower: 20.0 % lower sessions than old"), "{text}");
+    }
+
+    #[test]
+    fn a_metric_that_is_not_measured_ends_a_comparison() {
+        let (mut a, mut b) = (SimulatedSide::new(1_000.0, 0.01, 1), SimulatedSide::new(1_000.0, 0.01, 2));
+        let plan = ComparePlan { primary: Some(ComparedMetric::RssBytes), ..plan() };
+        let comparison = run_comparison([&mut a, &mut b], &plan, &mut |_| {}).unwrap();
+        assert_eq!((comparison.pairs, comparison.decision()), (1, None));
+        let expected = "undecided: memory was not measured in every observation of old and new";
+        let text = crate::compare_text(&comparison);
+        assert!(text.starts_with(expected), "{text}");
+        let stored =
+            compare_samples(&compare(1.0, 0.01).samples, Some(ComparedMetric::ResponseTimeNsP99), 0.05);
+        let text = crate::compare_text(&stored);
+        assert!(text.starts_with("undecided: response.p99 was not measured in every observation"), "{text}");
     }
 
     #[test]

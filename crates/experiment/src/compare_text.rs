@@ -2,7 +2,7 @@
 //! second side is described relative to the first.
 
 use crate::capacity_text::rate;
-use crate::compare::PairedComparison;
+use crate::compare::{INTERRUPTED, PairedComparison};
 use crate::compared_metric::ComparedMetric;
 use crate::failures::{FailureComparison, FailureDirection, SideFailures};
 use crate::load::RateUnit;
@@ -20,6 +20,13 @@ pub(crate) fn sentence(comparison: &PairedComparison) -> String {
         return sentence;
     }
     let Some(decision) = comparison.decision() else {
+        let is_unmeasured = comparison.ended_early.as_deref().is_some_and(|why| why != INTERRUPTED);
+        if is_unmeasured || !comparison.metrics.is_empty() {
+            return format!(
+                "undecided: {} was not measured in every observation of {first} and {second}",
+                comparison.primary.name()
+            );
+        }
         return match comparison.is_interleaved {
             true => {
                 format!(
