@@ -228,6 +228,22 @@ fn failed_requests_fail_a_gate_and_a_comparison() {
 }
 
 #[test]
+fn flags_that_a_gate_would_ignore_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    baseline(folder.path(), "a.json", &[100.0, 102.0, 98.0, 101.0]);
+    for more in [
+        ["--against", "a.json", "--budget", "5m"],
+        ["--against", "a.json", "--build", "make"],
+        ["--save", "b.json", "--junit", "gate.xml"],
+        ["--save", "b.json", "--profile=difference.svg", "-c2"],
+    ] {
+        let refused = paceline(folder.path(), &[&["gate", "a.json"][..], &more].concat());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text(&refused.stderr).contains("cannot be used with"), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_baseline_of_another_load_or_machine_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let set = |name: &str, connections: u32, cores: u32| {

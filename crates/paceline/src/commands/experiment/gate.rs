@@ -47,7 +47,8 @@ pub struct Arguments {
     /// Measure only this server, and save the result as a baseline
     ///
     /// FILE is JSON, for a later --against.
-    #[arg(hide_short_help = true, long, value_name = "FILE", requires = "candidate")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", requires = "candidate",
+        conflicts_with_all = ["markdown", "junit", "html", "report", "annotations", "profile"])]
     save: Option<PathBuf>,
     /// Also exit 1 if the result is undecided
     ///

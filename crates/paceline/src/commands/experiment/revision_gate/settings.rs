@@ -40,16 +40,16 @@ pub struct RevisionFlags {
     #[arg(hide_short_help = true, long, value_name = "REF", conflicts_with_all = ["against", "save", "candidate"])]
     pub head: Option<String>,
     /// Command that builds the server in a checkout, for sh -c
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "candidate")]
     pub build: Option<String>,
     /// Command that starts the server in a checkout, for sh -c; it must listen on $PORT
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "candidate")]
     pub start: Option<String>,
     /// Time in which the gate must decide [default: 10m]
-    #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration)]
+    #[arg(hide_short_help = true, long, value_name = "T", value_parser = duration, conflicts_with = "candidate")]
     pub budget: Option<Duration>,
     /// File with the table [gate] [default: paceline.toml in this folder, or in the top folder of the repository]
-    #[arg(hide_short_help = true, long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE", conflicts_with = "candidate")]
     pub config: Option<PathBuf>,
     /// Folder for checkouts and builds, which are kept [default: paceline/gate in the user's cache folder]
     #[arg(hide_short_help = true, long, value_name = "DIR", env = "PACELINE_GATE_CACHE", hide_env_values = true, value_parser = path_or_nothing())]
