@@ -163,6 +163,8 @@ fn git(folder: &Path, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Resul
     let output = Command::new("git")
         .args(["-c", "core.hooksPath=/dev/null"])
         .args(arguments)
+        // In a hook it names the user's index, which a worktree that is added would overwrite (githooks(5)).
+        .env_remove("GIT_INDEX_FILE")
         .envs(variables.iter().copied())
         // A question for a password would wait for ever.
         .env("GIT_TERMINAL_PROMPT", "0")

@@ -113,6 +113,16 @@ fn one_block_is_undecided_and_leaves_only_builds() {
 }
 
 #[test]
+fn a_gate_in_a_hook_does_not_use_the_index_of_the_hook() {
+    let repository = TestRepository::new("");
+    repository.write("number", "2");
+    let mut gate = repository.gate_command(&["--budget", "1ms", "--path", "/hello"]);
+    let output = gate.env("GIT_INDEX_FILE", ".git/index").output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    repository.assert_clean("M number");
+}
+
+#[test]
 fn profiles_of_both_sides_or_why_there_are_none_are_beside_the_result() {
     let repository = TestRepository::new("");
     repository.write("number", "2");
