@@ -85,7 +85,7 @@ impl Conditions {
         )
     }
 
-    /// Adds the objective that the capacity was searched for, to the load: a capacity for another one is another figure.
+    /// Adds the objective that the capacity was searched for to the load: a capacity for another one is another figure.
     pub fn add_objective(&mut self, objective: &Objective) {
         self.load.insert(OBJECTIVE.to_owned(), Value::from(objective.to_string()));
     }

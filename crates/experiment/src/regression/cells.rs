@@ -121,8 +121,8 @@ impl Cells {
         self.cells.iter().all(has_judge) && self.cells.iter().filter(|cell| cell.is_judge).all(excludes)
     }
 
-    /// The metrics without which no gate passes and which were measured in too few blocks for a test: a load needs one of
-    /// its metrics if the quietest is its judge.
+    /// The metrics without which no gate passes and which were measured in too few blocks for a test: a load needs one
+    /// of its metrics if the quietest is its judge.
     pub(super) fn untested(&self) -> Vec<String> {
         let is_tested = |cell: &Cell| cell.last.is_some();
         let has_other = |cell: &Cell| {
