@@ -57,6 +57,14 @@ impl Repository {
         remote.unwrap_or_else(|_| local().to_owned())
     }
 
+    /// The name of a branch without that of its remote: `release/1.0` for `origin/release/1.0`. Other names are
+    /// returned unchanged. `origin` counts as a remote also where it is not configured yet.
+    pub fn branch_name<'b>(&self, name: &'b str) -> &'b str {
+        let remotes = self.git(&["remote"]).unwrap_or_default();
+        let below = |remote: &str| name.strip_prefix(remote)?.strip_prefix('/');
+        std::iter::once("origin").chain(remotes.lines()).find_map(below).unwrap_or(name)
+    }
+
     /// The commit of a name.
     ///
     /// # Errors

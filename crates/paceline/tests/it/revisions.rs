@@ -294,6 +294,21 @@ fn init_writes_what_it_can_find_out_and_overwrites_nothing() {
     assert!(read("paceline.toml") == "mine" && text(&again.stdout).contains("kept"), "{again:?}");
 }
 
+#[test]
+fn the_workflow_compares_with_the_branch_and_not_with_the_end_of_its_name() {
+    let repository = TestRepository::new("");
+    repository.git(&["remote", "add", "upstream", "../other"]);
+    let workflow = repository.root().join(".github/workflows/performance.yml");
+    for base in ["release/1.0", "origin/release/1.0", "upstream/release/1.0"] {
+        let init = ["gate", "init", "--base", base];
+        let output = Command::new(PACELINE).args(init).current_dir(repository.root()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let written = std::fs::read_to_string(&workflow).unwrap();
+        assert!(written.contains("base: \"origin/release/1.0\"\n"), "{base}: {written}");
+        std::fs::remove_file(&workflow).unwrap();
+    }
+}
+
 /// Runs the script of CI jobs with a gate that stores its arguments in the file `seen` and ends with an error.
 fn job(folder: &Path, arguments: &str) -> Output {
     Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci-gate"))

@@ -91,7 +91,8 @@ pub fn run(arguments: &InitArguments) -> anyhow::Result<Status> {
     let tool = TOOLS.iter().find(|tool| here.join(tool.file).is_file()).unwrap_or(&UNKNOWN);
     let base = arguments.base.clone().unwrap_or_else(|| repository.default_branch());
     let gate = gate_file(tool, &base, &name_of(&here));
-    let workflow = workflow(tool, &base, &arguments.action, here.strip_prefix(root).unwrap_or(Path::new("")));
+    let below = here.strip_prefix(root).unwrap_or(Path::new(""));
+    let workflow = workflow(tool, repository.branch_name(&base), &arguments.action, below);
     let files = [(here.join(GATE_FILE), gate), (root.join(WORKFLOW), workflow)];
     for (path, text) in &files {
         print(&write_new(path, text)?)?;
@@ -147,19 +148,26 @@ fn gate_file(tool: &Tool, base: &str, name: &str) -> String {
     )
 }
 
-fn workflow(tool: &Tool, base: &str, action: &str, folder: &Path) -> String {
-    let branch = base.rsplit('/').next().unwrap_or(base);
+/// The workflow compares with a branch of `origin`, the only remote of a job's checkout.
+fn workflow(tool: &Tool, branch: &str, action: &str, folder: &Path) -> String {
     let folder = match folder.to_string_lossy() {
         empty if empty.is_empty() => ".".to_owned(),
         folder => folder.into_owned(),
     };
+    let [base, folder] = [format!("origin/{branch}"), folder].map(yaml_text);
     format!(
         "name: performance\non:\n  pull_request:\npermissions:\n  contents: read\njobs:\n  gate:\n    \
          runs-on: ubuntu-latest\n    timeout-minutes: 30\n    steps:\n      - uses: actions/checkout@v4\n        \
-         with: {{ fetch-depth: 0 }}\n{}      - uses: {action}\n        with:\n          base: origin/{branch}\n          \
+         with: {{ fetch-depth: 0 }}\n{}      - uses: {action}\n        with:\n          base: {base}\n          \
          folder: {folder}\n",
         tool.prepare
     )
+}
+
+/// Text as a quoted scalar: every JSON string is one (YAML 1.2, section 1.3). Unquoted, `#` after a space begins a
+/// comment, and a colon before a space makes a mapping.
+fn yaml_text(text: String) -> String {
+    serde_json::Value::String(text).to_string()
 }
 
 #[cfg(test)]
@@ -175,5 +183,14 @@ mod tests {
             fs::write(&file, gate_file(tool, "origin/main", "a\"b\\c")).unwrap();
             assert!(GateFile::read(&file).unwrap().is_some());
         }
+    }
+
+    #[test]
+    fn the_workflow_names_the_whole_branch_and_quotes_the_folder() {
+        let text = workflow(&UNKNOWN, "release/1.0", ACTION, Path::new("a #b: \"c\""));
+        assert!(text.contains("          base: \"origin/release/1.0\"\n"), "{text}");
+        assert!(text.ends_with("          folder: \"a #b: \\\"c\\\"\"\n"), "{text}");
+        let at_the_top = workflow(&UNKNOWN, "main", ACTION, Path::new(""));
+        assert!(at_the_top.ends_with("          folder: \".\"\n"), "{at_the_top}");
     }
 }
