@@ -51,7 +51,7 @@ pub struct GateFile {
     #[serde(default)]
     pub margins: BTreeMap<String, Margin>,
     /// The share of failed requests by which the candidate may exceed the base.
-    pub max_errors: Option<Margin>,
+    pub max_errors: Option<FailedShare>,
     /// Patterns of files that cannot change the speed: if no other file differs, nothing is measured.
     #[serde(default)]
     pub ignore: Vec<String>,
@@ -79,30 +79,54 @@ pub struct GateFileLoad {
 
 /// A share: 0.05 of `"5%"`, `"-5 %"`, `"+5 %"` or `5`.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
-#[serde(try_from = "MarginText")]
+#[serde(try_from = "PercentText")]
 pub struct Margin(pub f64);
+
+/// A share of failed requests, written as a [`Margin`]. It may be 0: the candidate may not fail more than the base.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(try_from = "PercentText")]
+pub struct FailedShare(pub f64);
 
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
-enum MarginText {
+enum PercentText {
     Percent(f64),
     Text(String),
 }
 
-impl TryFrom<MarginText> for Margin {
+impl PercentText {
+    /// None if it is no number.
+    fn percent(&self) -> Option<f64> {
+        match self {
+            Self::Percent(percent) => Some(*percent),
+            Self::Text(text) => {
+                text.trim().trim_end_matches('%').trim().trim_start_matches(['+', '-']).parse().ok()
+            }
+        }
+    }
+}
+
+impl TryFrom<PercentText> for Margin {
     type Error = String;
 
-    fn try_from(written: MarginText) -> Result<Self, String> {
-        let percent = match &written {
-            MarginText::Percent(percent) => Some(*percent),
-            MarginText::Text(text) => {
-                let number = text.trim().trim_end_matches('%').trim().trim_start_matches(['+', '-']);
-                number.parse::<f64>().ok()
-            }
-        };
-        match percent {
+    fn try_from(written: PercentText) -> Result<Self, String> {
+        match written.percent() {
             Some(percent) if percent > 0.0 && percent < 100.0 => Ok(Self(percent / 100.0)),
             _ => Err("a margin is a percentage above 0 and below 100, such as \"5%\"".to_owned()),
+        }
+    }
+}
+
+impl TryFrom<PercentText> for FailedShare {
+    type Error = String;
+
+    fn try_from(written: PercentText) -> Result<Self, String> {
+        match written.percent() {
+            Some(percent) if (0.0..100.0).contains(&percent) => Ok(Self(percent / 100.0)),
+            _ => {
+                let expected = "a share of failed requests is a percentage from 0 to below 100";
+                Err(format!("{expected}, such as \"0.1%\""))
+            }
         }
     }
 }
@@ -145,6 +169,18 @@ mod tests {
         for wrong in ["0", "\"x\"", "100", "\"\""] {
             let error = read(&format!("[gate]\n[gate.margins]\nrate = {wrong}")).unwrap_err();
             assert!(error.contains("paceline.toml:3") && error.contains("a margin is"), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_failed_request_more_than_the_base_is_a_share_too() {
+        let share = |written: &str| read(&format!("[gate]\nmax_errors = {written}"));
+        for (written, expected) in [("0", 0.0), ("\"0%\"", 0.0), ("\"0.5 %\"", 0.005), ("2", 0.02)] {
+            assert_eq!(share(written).unwrap().max_errors, Some(FailedShare(expected)), "{written}");
+        }
+        for wrong in ["-1", "100", "\"few\"", "nan"] {
+            let error = share(wrong).unwrap_err();
+            assert!(error.contains("paceline.toml:2") && error.contains("a share of failed"), "{error}");
         }
     }
 

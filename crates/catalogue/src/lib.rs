@@ -31,7 +31,7 @@ pub use document::{nearest, toml_text};
 pub use entries::{Entries, EntryFolder, ImportedServer, SkippedTest, read_httparena, read_techempower};
 pub use error::CatalogueError;
 pub use folders::{FolderFlags, Folders};
-pub use gate_file::{GATE_FILE, GateFile, GateFileLoad, Margin};
+pub use gate_file::{FailedShare, GATE_FILE, GateFile, GateFileLoad, Margin};
 pub use manifest::{
     Container, ContainerRight, CoresWanted, FixedAddress, Form, FrameworkKind, ImageSource, MANIFEST_FILE,
     Manifest, Setup, Trait, Traits, set_profiling_variables,
