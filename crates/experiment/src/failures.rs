@@ -6,14 +6,15 @@
 
 use crate::load::{LoadResult, unusable_because};
 use paceline_record::Run;
+use paceline_stats::normal_quantile;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Failed shares that differ by less do not matter: a tenth of the share that makes a run invalid.
 const SHARE_MARGIN: f64 = paceline_judge::MAX_NOT_OK_SHARE / 10.0;
-/// Standard errors from which failed shares differ: one-sided, chance alone passes it in 1 of 200 comparisons, so that
-/// the false alarms of a gate stay below 5 %.
-const STANDARD_ERRORS: f64 = 2.58;
+/// The share of comparisons, one-sided, in which chance alone may be called a difference: 1 of 200, so that the false
+/// alarms of a gate stay below 5 %.
+const CHANCE_RATE: f64 = 0.005;
 
 /// The outcomes of the requests of one observation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,7 +137,7 @@ impl FailureComparison {
         let direction = match [sides[0].share, sides[1].share] {
             [Some(a), Some(b)] => {
                 let is_accepted = sides[1].share_allowed.is_some_and(|most| b <= most);
-                let is_clear = (a - b).abs() > SHARE_MARGIN && differs_beyond_chance(first, second);
+                let is_clear = (a - b).abs() > SHARE_MARGIN && differs_beyond_chance(first, second, 1);
                 match is_clear {
                     true if b < a => FailureDirection::Fewer,
                     true if is_accepted => FailureDirection::Accepted,
@@ -161,10 +162,16 @@ impl FailureComparison {
     }
 }
 
-/// Whether the failed shares of two sides differ by more than chance explains.
-pub(crate) fn differs_beyond_chance(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> bool {
+/// Whether the failed shares of two sides differ by more than chance explains. `comparisons` are those of which any one
+/// decides: the error rate is shared equally among them (Bonferroni).
+pub(crate) fn differs_beyond_chance(
+    first: &[ObservedOutcomes],
+    second: &[ObservedOutcomes],
+    comparisons: usize,
+) -> bool {
     let [a, b] = [first, second].map(failed_share);
-    (a - b).abs() > STANDARD_ERRORS * standard_error(first, second)
+    let standard_errors = normal_quantile(1.0 - CHANCE_RATE / comparisons.max(1) as f64);
+    (a - b).abs() > standard_errors * standard_error(first, second)
 }
 
 /// Requests that were due in all observations of a side.

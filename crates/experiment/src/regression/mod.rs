@@ -178,12 +178,13 @@ impl<'a> Gate<'a> {
     }
 
     /// Compares the failed requests, as the metrics at the looks alone: a test after every block would call chance a
-    /// difference more often.
+    /// difference more often. One load is enough to fail, so the loads share the error rate, as the cells do.
     fn judge_failures(&mut self) {
+        let loads = self.failures.len();
         for (failures, [of_base, of_candidate]) in self.failures.iter_mut().zip(&self.outcomes) {
             let [base, candidate] = failures.shares();
             let is_more = candidate > base + self.plan.max_failures
-                && differs_beyond_chance(of_base, of_candidate);
+                && differs_beyond_chance(of_base, of_candidate, loads);
             failures.is_worse = is_more || failures.is_invalid();
         }
     }

@@ -183,6 +183,24 @@ fn an_unchanged_server_that_fails_now_and_then_rarely_fails_a_gate() {
 }
 
 #[test]
+fn the_error_rate_of_failed_requests_is_shared_among_all_loads() {
+    let is_worse = |loads: usize| {
+        let plan = plan(loads);
+        let mut gate = Gate::new(&plan);
+        let side = |failed: u64| {
+            let window = || LoadResult { scheduled: 10_000, ok: 10_000 - failed, ..result(None, 1_000.0) };
+            BlockSide { windows: (0..loads).map(|_| vec![window()]).collect(), ..BlockSide::default() }
+        };
+        for _ in 0..4 {
+            gate.take(&[side(100), side(119), side(100)]);
+        }
+        gate.failures.iter().any(|failures| failures.is_worse)
+    };
+    // 1.00 % and 1.19 % differ by 3.0 standard errors; the limits are 2.6 for one load and 3.1 for six.
+    assert!(is_worse(1) && !is_worse(6));
+}
+
+#[test]
 fn requests_that_a_disturbed_generator_lost_are_no_failures_of_the_candidate() {
     let plan = plan(1);
     let failed = |censored: u64, bad_status: u64| {
