@@ -105,7 +105,8 @@ impl Repository {
     /// # Errors
     /// [`LabError::Git`] if git fails, [`LabError::File`] if the copy of the index cannot be written.
     pub fn uncommitted(&self, scratch: &Path) -> Result<Option<Revision>, LabError> {
-        let changes = self.git(&["status", "--porcelain"])?;
+        // Each new file is listed, also if the user's configuration hides new files or sums up their folder.
+        let changes = self.git(&["status", "--porcelain", "--untracked-files=all"])?;
         if changes.is_empty() {
             return Ok(None);
         }
@@ -186,4 +187,29 @@ fn git(folder: &Path, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Resul
     }
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_files_are_changes_also_if_the_status_does_not_show_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repository");
+        std::fs::create_dir_all(root.join("new")).unwrap();
+        let run = |arguments: &[&str]| git(&root, arguments, &[]).unwrap();
+        run(&["init", "--quiet"]);
+        run(&["config", "status.showUntrackedFiles", "no"]);
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        run(&[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat());
+        let repository = Repository::find(&root).unwrap();
+        assert_eq!(repository.uncommitted(folder.path()).unwrap(), None);
+        for name in ["new/a", "new/b"] {
+            std::fs::write(root.join(name), "text").unwrap();
+        }
+        let revision = repository.uncommitted(folder.path()).unwrap().unwrap();
+        assert!(revision.shown.ends_with(" and 2 changed files)"), "{}", revision.shown);
+        assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "new/a\nnew/b");
+    }
 }
