@@ -5,6 +5,7 @@
 //! tools need, and those that their manifest names. Load generators get everything: the user runs them.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 /// The variables that a command inherits.
@@ -51,6 +52,22 @@ const MAKING: &str = "
     PIPX_* UV_* POETRY_* BUNDLE_* npm_config_* NPM_CONFIG_* YARN_* PNPM_* COREPACK_* BUN_*
     DENO_* COMPOSER_* CPAN* HEX_* REBAR_* CABAL_* STACK_* NUGET_* NIMBLE_* SHARDS_*";
 
+/// The variables of both lists whose values change what a build makes: where its tools are found, which version of them
+/// a version manager chooses, and how they compile. The others say where files are kept, what is downloaded from where,
+/// how much is done at a time and who the user is: they differ between jobs of a CI system whose builds are the same.
+const CHANGING_BUILDS: &str = "
+    PATH CC CXX CPP LD AR AS CFLAGS CXXFLAGS CPPFLAGS LDFLAGS LIBS CPATH C_INCLUDE_PATH
+    CPLUS_INCLUDE_PATH LIBRARY_PATH MAKEFLAGS CMAKE_* MESON_* PKG_CONFIG* NIX_CFLAGS* NIX_LDFLAGS*
+    RUSTC* RUSTFLAGS RUSTUP_TOOLCHAIN CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_* CARGO_PROFILE_*
+    CARGO_TARGET_* CARGO_UNSTABLE_* CARGO_INCREMENTAL
+    GOROOT GOTOOLCHAIN GOAMD64 GOARM64 GOFLAGS GOEXPERIMENT GO111MODULE CGO_*
+    JAVA_HOME JAVA_TOOL_OPTIONS JDK_* GRAALVM_HOME SCALA_HOME KOTLIN_HOME MAVEN_ARGS MAVEN_OPTS
+    GRADLE_OPTS SBT_OPTS
+    NODE_ENV NODE_OPTIONS npm_config_omit npm_config_production NPM_CONFIG_OMIT
+    NPM_CONFIG_PRODUCTION VIRTUAL_ENV CONDA_PREFIX PYENV_VERSION PYTHONPATH PYTHONOPTIMIZE
+    RBENV_VERSION RUBYOPT BUNDLE_GEMFILE BUNDLE_WITH BUNDLE_WITHOUT ASDF_* DOTNET_ROOT MIX_ENV
+    MIX_TARGET ERL_COMPILER_OPTIONS OPAMSWITCH OCAMLPARAM";
+
 /// Parts of names that mean a secret. A name that only an asterisk covers is left out if it has one of them.
 const SECRETS: [&str; 8] = ["TOKEN", "SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "AUTH", "_KEY", "PWD"];
 
@@ -72,6 +89,20 @@ impl InheritedVariables {
         };
         variables.filter(|(name, _)| is_inherited(name)).collect()
     }
+}
+
+/// Of `variables`, those that a build inherits and that can change what it makes. What a variable does that `named`
+/// lists is known to the user alone, so that these are among them too, but no secrets: a token is new in every CI job.
+pub fn build_variables(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+    named: &[String],
+) -> BTreeMap<OsString, OsString> {
+    let can_change = |name: &OsStr| {
+        let Some(name) = name.to_str() else { return false };
+        has(CHANGING_BUILDS, name) || (named.iter().any(|named| named == name) && !is_secret(name))
+    };
+    let inherited = InheritedVariables::Making.select_from(variables, named);
+    inherited.into_iter().filter(|(name, _)| can_change(name)).collect()
 }
 
 fn has(list: &str, name: &str) -> bool {
@@ -153,5 +184,19 @@ mod tests {
     fn a_variable_that_is_named_is_inherited() {
         let names = ["LICENCE_KEY", "OTHER_KEY"];
         assert_eq!(inherited(&InheritedVariables::Running, &["LICENCE_KEY"], &names), ["LICENCE_KEY"]);
+    }
+
+    #[test]
+    fn flags_and_tool_chains_change_builds_but_not_folders_and_tokens() {
+        let names = ["RUSTFLAGS", "GOAMD64", "CC", "PATH", "HOME", "TMPDIR", "PROFILE", "A_TOKEN", "OTHER"];
+        let variables = names.iter().map(|name| ((*name).into(), "value".into()));
+        let named = ["PROFILE", "A_TOKEN"].map(str::to_owned);
+        let changing = build_variables(variables, &named);
+        let expected = ["CC", "GOAMD64", "PATH", "PROFILE", "RUSTFLAGS"];
+        assert_eq!(changing.keys().map(|name| name.to_str().unwrap()).collect::<Vec<_>>(), expected);
+        for known in CHANGING_BUILDS.split_ascii_whitespace() {
+            let name = known.replace('*', "X");
+            assert!(has(RUNNING, &name) || has(MAKING, &name), "no build inherits {known}");
+        }
     }
 }

@@ -56,7 +56,7 @@ pub use cores::{CoreTicks, physical_cores, pin_self};
 pub use cpu_quota::CpuQuota;
 pub use energy::EnergyMeter;
 pub use fuzz::fuzz_proc_text;
-pub use inherited::InheritedVariables;
+pub use inherited::{InheritedVariables, build_variables};
 pub use interrupt::Interrupt;
 pub use kept_output::KeptOutput;
 pub use kernel_counts::KernelSnapshot;

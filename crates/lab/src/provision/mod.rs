@@ -28,7 +28,7 @@ pub use fingerprint::SourceFiles;
 pub use setup::{ServerSetup, SetupPlan};
 pub use stamp::METADATA_DIR;
 pub(crate) use static_files::write_readable;
-pub(crate) use tool_versions::{find, program};
+pub(crate) use tool_versions::{find, identity, program};
 
 use crate::LabError;
 use paceline_catalogue::{Folders, Manifest, Variables};

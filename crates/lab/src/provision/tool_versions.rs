@@ -193,7 +193,7 @@ fn version_of(need: &str, file: &Path, until: Instant) -> VersionResult {
 }
 
 /// Path, size and time of change: not a version, but different whenever the file is.
-fn identity(file: &Path) -> String {
+pub(crate) fn identity(file: &Path) -> String {
     let facts = file.canonicalize().and_then(|file| Ok((file.metadata()?, file)));
     match facts {
         Ok((facts, file)) => format!("{} {} {}", file.display(), facts.size(), facts.mtime()),

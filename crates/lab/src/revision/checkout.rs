@@ -1,17 +1,19 @@
 //! Builds of revisions, each in a folder that is kept for the next gate.
 //!
-//! A build is known by the content of its revision and by the command, so that the base of one pull request is the
-//! finished build of the next. While it is built, its folder is a worktree, because build tools ask git for a version.
-//! Afterwards it is a plain folder: git does not list it, and a build is not repeated. A build that fails or is
-//! interrupted leaves only its log.
+//! A build is known by the content of its revision, by the command and by the tool chain, so that the base of one pull
+//! request is the finished build of the next. While it is built, its folder is a worktree, because build tools ask git
+//! for a version. Afterwards it is a plain folder: git does not list it, and a build is not repeated. A build that
+//! fails or is interrupted leaves only its log.
 
 use super::repository::{Repository, Revision};
 use crate::LabError;
-use crate::provision::{CommandStep, CommandWords, run_command};
-use paceline_host::{FileLock, Id, Interrupt, LockAttempt};
+use crate::provision::{CommandStep, CommandWords, find, identity, run_command};
+use paceline_host::{FileLock, Id, Interrupt, LockAttempt, build_variables};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -19,6 +21,12 @@ use std::time::{Duration, SystemTime};
 const BUILDS_KEPT: usize = 8;
 /// Digits of a digest in the name of a folder: no two builds of a repository share them.
 const NAME_DIGITS: usize = 16;
+
+/// Compilers, and runtimes for which packages are compiled. One that is replaced at the same path does not change PATH.
+const COMPILERS: [&str; 13] = [
+    "cc", "c++", "gcc", "g++", "clang", "clang++", "rustc", "go", "javac", "dotnet", "node", "python3",
+    "ruby",
+];
 
 /// How a revision is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +97,7 @@ impl<'a> Checkouts<'a> {
     /// [`LabError::Command`] with the end of the log if the build fails, [`LabError::Git`], [`LabError::File`],
     /// [`LabError::Interrupted`]; each leaves no folder.
     pub fn prepare(&self, revision: &Revision, order: &BuildOrder) -> Result<Checkout, LabError> {
-        let name = build_name(revision, order);
+        let name = build_name(revision, order, &ToolChain::current(order));
         let folder = self.folder.join(&name);
         let stamp = self.folder.join(format!("{name}.done"));
         let work = folder.join(&order.folder);
@@ -193,11 +201,39 @@ fn detach(folder: &Path) -> Result<(), LabError> {
     }
 }
 
-fn build_name(revision: &Revision, order: &BuildOrder) -> String {
+/// What a build is made with. A base that was built with other flags or by another compiler than its candidate would be
+/// compared with them, and not with the change: building it again costs less than that mistake.
+#[derive(Clone, Default)]
+struct ToolChain {
+    /// The inherited variables that change builds. The values of other variables differ between CI jobs whose builds
+    /// are the same.
+    variables: BTreeMap<OsString, OsString>,
+    /// The identities of the compilers' files.
+    compilers: Vec<String>,
+}
+
+impl ToolChain {
+    /// That of this process, as a build gets it.
+    fn current(order: &BuildOrder) -> Self {
+        let compilers = COMPILERS.iter().filter_map(|name| find(name, None));
+        Self {
+            variables: build_variables(std::env::vars_os(), &order.pass_env),
+            compilers: compilers.map(|file| identity(&file)).collect(),
+        }
+    }
+}
+
+fn build_name(revision: &Revision, order: &BuildOrder, tool_chain: &ToolChain) -> String {
     let folder = order.folder.to_string_lossy();
     let env = order.env.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let command = order.command.as_deref().unwrap_or_default();
+    let inherited =
+        tool_chain.variables.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let compilers = tool_chain.compilers.iter().map(String::as_bytes);
+    // Between the lists, so that a variable of one is not the same as that variable of the next.
+    let end = || std::iter::once(&b""[..]);
     let parts = [revision.tree.as_bytes(), command.as_bytes(), folder.as_bytes()].into_iter().chain(env);
+    let parts = parts.chain(end()).chain(inherited).chain(end()).chain(compilers);
     hex_digest(parts)[..NAME_DIGITS].to_owned()
 }
 
@@ -216,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_build_is_known_by_content_and_command() {
+    fn a_build_is_known_by_content_command_and_tool_chain() {
         let revision = |tree: &str| Revision { commit: "c".into(), tree: tree.into(), shown: String::new() };
         let order = |command: &str| BuildOrder {
             command: Some(command.into()),
@@ -225,10 +261,19 @@ mod tests {
             pass_env: Vec::new(),
             limit: Duration::from_secs(1),
         };
-        let name = build_name(&revision("t"), &order("make"));
-        assert_eq!(name, build_name(&Revision { commit: "d".into(), ..revision("t") }, &order("make")));
-        assert_ne!(name, build_name(&revision("u"), &order("make")));
-        assert_ne!(name, build_name(&revision("t"), &order("make all")));
+        let tools = ToolChain::default();
+        let name = build_name(&revision("t"), &order("make"), &tools);
+        let same = Revision { commit: "d".into(), ..revision("t") };
+        assert_eq!(name, build_name(&same, &order("make"), &tools));
+        assert_ne!(name, build_name(&revision("u"), &order("make"), &tools));
+        assert_ne!(name, build_name(&revision("t"), &order("make all"), &tools));
         assert_eq!(name.len(), NAME_DIGITS);
+        let variable = |value: &str| BTreeMap::from([(OsString::from("RUSTFLAGS"), OsString::from(value))]);
+        let flags = ToolChain { variables: variable("-Copt-level=1"), ..tools.clone() };
+        let other_flags = ToolChain { variables: variable("-Copt-level=3"), ..tools.clone() };
+        let compiler = ToolChain { compilers: vec!["/usr/bin/cc 100 1".into()], ..tools };
+        let made_with = |tools: &ToolChain| build_name(&revision("t"), &order("make"), tools);
+        let names = [made_with(&flags), made_with(&other_flags), made_with(&compiler)];
+        assert!(!names.contains(&name) && names[0] != names[1], "{names:?}");
     }
 }
