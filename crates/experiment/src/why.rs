@@ -6,9 +6,8 @@
 
 use crate::TimeSummary;
 use crate::request_time::RequestTime;
-use crate::why_steps::{NextStep, next_steps};
+use crate::why_steps::{LoadCommand, NextStep, next_steps};
 use crate::why_waits::{WaitCause, wait_causes};
-use paceline_escape::shell_word;
 use paceline_judge::{VerdictName, judged_times, run_limit};
 use paceline_record::{Blame, CodeKind, Limit, Profile, Run, Severity, Verdict};
 use paceline_stats::{percent_text, ratio};
@@ -75,8 +74,9 @@ pub struct RequestCost {
     pub evidence: String,
 }
 
-/// Explains what limits a server from a closed loop with a profile and an open loop at half of its rate.
-pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
+/// Explains what limits a server from a closed loop with a profile and an open loop at half of its rate. `record` is
+/// the file of the closed loop's record: commands that need its job name it.
+pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) -> Why {
     let limit = run_limit(closed);
     let half = half.filter(|run| shows_waits(run));
     let costs = costs(half.unwrap_or(closed), closed, half);
@@ -88,7 +88,7 @@ pub fn explain_why(url: &str, closed: &Run, half: Option<&Run>) -> Why {
     }
     Why {
         url: url.to_owned(),
-        next: next_steps(&shell_word(url), &limit, closed, half, &verdicts),
+        next: next_steps(&LoadCommand::new(url, closed, record), &limit, closed, half, &verdicts),
         limit,
         closed: WhyLoad::from_run(closed),
         half: half.map(WhyLoad::from_run),

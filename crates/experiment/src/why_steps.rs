@@ -7,6 +7,7 @@ use crate::request_time::RequestTime;
 use crate::why_cause::Cause;
 use crate::why_profile::{COLLECT_LESS, DIVIDE_LOCK, contended_lock, kinds_of_work};
 use crate::why_waits::{REMOVE_SLEEP, WaitCause, called, many_calls, timers_of_requests, wait_causes};
+use paceline_escape::shell_word;
 use paceline_judge::{MIN_FULL, VerdictName};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
 use paceline_stats::{counted, percent_text, time_text};
@@ -54,25 +55,55 @@ pub struct NextStep {
     pub because: String,
 }
 
-/// The steps, the most promising first. The URL is the word that a shell reads as it.
+/// The load in the commands of steps.
+pub(crate) struct LoadCommand {
+    /// The URL, as a shell reads it.
+    url: String,
+    /// `--job FILE`, with the record of the closed loop, if the load has settings that flags of a step do not contain.
+    job: Option<String>,
+}
+
+impl LoadCommand {
+    /// The load of a closed loop whose record is the file `record`.
+    pub(crate) fn new(url: &str, closed: &Run, record: &str) -> Self {
+        let is_plain = closed.job.as_ref().is_none_or(|job| job.is_plain());
+        let job = (!is_plain).then(|| format!("--job {}", shell_word(record)));
+        Self { url: shell_word(url), job }
+    }
+
+    /// `paceline run` with this load and more flags, which override settings of the job.
+    fn run(&self, flags: &str) -> String {
+        format!("paceline run {} {flags}", self.job.as_ref().unwrap_or(&self.url))
+    }
+
+    /// `paceline why` with this load: `flags` are its own, `run_flags` those of its runs.
+    fn why(&self, flags: &str, run_flags: &str) -> String {
+        let of_runs = format!("{} {run_flags}", self.job.as_deref().unwrap_or_default());
+        let separator = if of_runs.trim().is_empty() { "" } else { "--" };
+        let words = ["paceline why", &self.url, flags, separator, of_runs.trim()];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The steps, the most promising first.
 pub(crate) fn next_steps(
-    url: &str,
+    load: &LoadCommand,
     limit: &Limit,
     closed: &Run,
     half: Option<&Run>,
     verdicts: &[Verdict],
 ) -> Vec<NextStep> {
     let mut steps: Vec<NextStep> = from_verdicts(verdicts, true).collect();
-    steps.extend(from_busiest_thread(url, closed));
+    steps.extend(from_busiest_thread(load, closed));
     steps.extend(from_collector(closed));
     let waits = from_threads(closed, half);
     let waiting = match waits.is_empty() {
-        true => from_waiting(url, closed, half).or_else(|| from_lock(url, limit.kind, closed, half)),
+        true => from_waiting(load, closed, half).or_else(|| from_lock(load, limit.kind, closed, half)),
         false => None,
     };
     steps.extend(waits);
     let kinds: Vec<NextStep> = closed.profile.iter().flat_map(from_profile).collect();
-    let limit_step = from_limit(url, limit, closed);
+    let limit_step = from_limit(load, limit, closed);
     // Functions say more than that the CPU is the limit, and that requests wait for their turn on it.
     match limit.kind {
         LimitKind::ServerCpu => steps.extend(kinds.into_iter().chain(limit_step).chain(waiting)),
@@ -117,7 +148,7 @@ fn is_cause(verdict: &Verdict) -> bool {
 
 /// One thread that always had work, and did most of it. Time in which it waited for a core that other programs used counts:
 /// more cores would not help it.
-fn from_busiest_thread(url: &str, closed: &Run) -> Option<NextStep> {
+fn from_busiest_thread(load: &LoadCommand, closed: &Run) -> Option<NextStep> {
     let server = closed.server.as_ref()?;
     let busiest = server.busiest_thread_utilization?;
     let delayed = server.most_delayed_thread_share.unwrap_or_default();
@@ -130,7 +161,7 @@ fn from_busiest_thread(url: &str, closed: &Run) -> Option<NextStep> {
     is_one.then(|| NextStep {
         cause: Cause::OneThread,
         what: MORE_THREADS.to_owned(),
-        command: Some(format!("paceline run {url} -c {}", closed.loop_.connections)),
+        command: Some(load.run(&format!("-c {}", closed.loop_.connections))),
         because: format!(
             "the busiest of {} did {} of the server's work: it was on a core {} of the time{delay}",
             counted(server.threads, "thread", "threads"),
@@ -179,7 +210,7 @@ fn from_threads(closed: &Run, half: Option<&Run>) -> Vec<NextStep> {
 }
 
 /// What the waiting of requests suggests, at the limit and at half of its rate.
-fn from_waiting(url: &str, closed: &Run, half: Option<&Run>) -> Option<NextStep> {
+fn from_waiting(load: &LoadCommand, closed: &Run, half: Option<&Run>) -> Option<NextStep> {
     let half = half?;
     let [full, light] = [closed, half].map(RequestTime::of_run);
     if light.waiting_ns < MIN_WAIT_NS || !light.is_mostly_waiting() {
@@ -187,7 +218,7 @@ fn from_waiting(url: &str, closed: &Run, half: Option<&Run>) -> Option<NextStep>
     }
     let because = waiting_words(full, light);
     Some(match full.waiting_ns > DIFFERS * light.waiting_ns {
-        true => from_growing_wait(url, closed, light.waiting_ns, because),
+        true => from_growing_wait(load, closed, light.waiting_ns, because),
         false => from_fixed_wait(closed, half, light.waiting_ns, because),
     })
 }
@@ -204,14 +235,14 @@ fn waiting_words(full: RequestTime, light: RequestTime) -> String {
 
 /// A lock whose wait is short at half of the rate and most of the time of a request at the limit: requests get through one
 /// after the other though there are idle cores, and the profile has code that waited for a lock.
-fn from_lock(url: &str, limit: LimitKind, closed: &Run, half: Option<&Run>) -> Option<NextStep> {
+fn from_lock(load: &LoadCommand, limit: LimitKind, closed: &Run, half: Option<&Run>) -> Option<NextStep> {
     let [full, light] = [closed, half?].map(RequestTime::of_run);
     let is_queue = full.waiting_ns >= MIN_WAIT_NS
         && full.is_mostly_waiting()
         && full.waiting_ns > DIFFERS * light.waiting_ns
         && at_a_time(closed, light.waiting_ns) < ONE_AT_A_TIME;
     let is_idle = matches!(limit, LimitKind::Waiting | LimitKind::Neighbours) && has_idle_cores(closed);
-    (is_queue && is_idle).then(|| lock_step(url, closed, &waiting_words(full, light))).flatten()
+    (is_queue && is_idle).then(|| lock_step(load, closed, &waiting_words(full, light))).flatten()
 }
 
 /// Whether the server could have done more at the same time: on average, fewer of its threads ran or waited for a core than
@@ -227,14 +258,14 @@ fn has_idle_cores(closed: &Run) -> bool {
 }
 
 /// What to do about a lock for which code waited, if the profile shows one.
-fn lock_step(url: &str, closed: &Run, because: &str) -> Option<NextStep> {
+fn lock_step(load: &LoadCommand, closed: &Run, because: &str) -> Option<NextStep> {
     let lock = contended_lock(closed.profile.as_ref()?)?;
     let user = lock.user.map_or(String::new(), |user| format!(" of {user}"));
     let share = percent_text(lock.share);
     Some(NextStep {
         cause: Cause::Lock,
         what: DIVIDE_LOCK.to_owned(),
-        command: Some(format!("paceline run {url} -c 1")),
+        command: Some(load.run("-c 1")),
         because: format!(
             "{because}; its code waits for a lock{user}, which costs {share} of the CPU time (profile)"
         ),
@@ -248,8 +279,8 @@ fn at_a_time(closed: &Run, waiting_ns: f64) -> f64 {
 }
 
 /// A wait that grows with the load: requests wait for something that few of them have at a time.
-fn from_growing_wait(url: &str, closed: &Run, waiting_ns: f64, because: String) -> NextStep {
-    if let Some(step) = lock_step(url, closed, &because) {
+fn from_growing_wait(load: &LoadCommand, closed: &Run, waiting_ns: f64, because: String) -> NextStep {
+    if let Some(step) = lock_step(load, closed, &because) {
         return step;
     }
     let at_a_time = at_a_time(closed, waiting_ns).max(1.0);
@@ -258,7 +289,7 @@ fn from_growing_wait(url: &str, closed: &Run, waiting_ns: f64, because: String) 
         what: format!(
             "The wait grows with the load, and about {at_a_time:.0} at a time get through: look for a lock, a pool (threads, database connections) or a single consumer; a larger pool moves the limit."
         ),
-        command: Some(format!("paceline run {url} -c {}", closed.loop_.connections.saturating_mul(4))),
+        command: Some(load.run(&format!("-c {}", closed.loop_.connections.saturating_mul(4)))),
         because,
     }
 }
@@ -299,21 +330,20 @@ fn services_of(run: &Run) -> String {
 }
 
 /// What the limit of the closed loop suggests.
-fn from_limit(url: &str, limit: &Limit, closed: &Run) -> Option<NextStep> {
+fn from_limit(load: &LoadCommand, limit: &Limit, closed: &Run) -> Option<NextStep> {
     let connections = closed.loop_.connections;
-    let half = (closed.rate_per_s.achieved / 2.0).max(1.0);
     let (what, command) = match limit.kind {
         LimitKind::ServerCpu => (
             "Reduce the CPU time of the largest functions, or give the server more cores; then profile it again at the same rate.".to_owned(),
-            format!("paceline run {url} -c {connections} -r {half:.0} --profile=after.svg"),
+            load.run(&format!("-c {connections} -r {} --profile=after.svg", half_of_rate(closed))),
         ),
         LimitKind::ServerThread => (
             MORE_THREADS.to_owned(),
-            format!("paceline run {url} -c {connections}"),
+            load.run(&format!("-c {connections}")),
         ),
         LimitKind::Generator => (
             "Paceline was the limit, not the server: give it more threads.".to_owned(),
-            format!("paceline why {url} -c {connections} -t {}", closed.generator.threads.saturating_add(1)),
+            load.why(&format!("-c {connections} -t {}", closed.generator.threads.saturating_add(1)), ""),
         ),
         LimitKind::Neighbours => (
             "Other processes take the server's cores: stop them, or pin the server to cores of its own.".to_owned(),
@@ -321,24 +351,31 @@ fn from_limit(url: &str, limit: &Limit, closed: &Run) -> Option<NextStep> {
         ),
         LimitKind::Errors => (
             "Requests fail: look at a response and at the server's log first.".to_owned(),
-            format!("paceline run {url} --debug"),
+            load.run("--debug"),
         ),
         LimitKind::Memory => (
             "Give the server more memory or a smaller heap, and watch its memory over a longer time.".to_owned(),
-            format!("paceline run {url} -c {connections} -d 300s --full"),
+            load.run(&format!("-c {connections} -d 300s --full")),
         ),
         LimitKind::Waiting | LimitKind::Connections => (
             "Try more connections: if the rate rises, there were too few; if only the times rise, the server waits for something else than a core.".to_owned(),
-            format!("paceline run {url} -c {}", connections.saturating_mul(4)),
+            load.run(&format!("-c {}", connections.saturating_mul(4))),
         ),
         LimitKind::Unknown => (
             "Run this on the server's machine, as root or the server's user, or name its process: only there its CPU time is known.".to_owned(),
-            format!("paceline why {url} -- --pid PID"),
+            load.why("", "--pid PID"),
         ),
         LimitKind::Balancer | LimitKind::Database | LimitKind::Network | LimitKind::OfferedRate => return None,
     };
     let cause = if limit.kind == LimitKind::ServerThread { Cause::OneThread } else { Cause::Limit };
     Some(NextStep { cause, what, command: Some(command), because: limit_words(limit) })
+}
+
+/// Half of the achieved rate in the unit of `-r`: sessions per second if the load has sessions, else requests. A rate
+/// of few per second keeps its decimals.
+fn half_of_rate(closed: &Run) -> String {
+    let half = closed.sessions_achieved_per_s().unwrap_or(closed.rate_per_s.achieved) / 2.0;
+    if half < 10.0 { format!("{:.2}", half.max(0.01)) } else { format!("{half:.0}") }
 }
 
 /// `server CPU: 1.98 of 2 cores busy`.
@@ -371,7 +408,14 @@ fn from_failure(closed: &Run) -> Option<NextStep> {
 mod tests {
     use super::*;
     use crate::why_profile::tests::profile;
-    use paceline_record::{GcLog, LoopKind, LoopTimers, ServerUse, ServerWaits, ServiceCalls, fixture};
+    use paceline_record::{
+        GcLog, LoopKind, LoopTimers, ServerUse, ServerWaits, ServiceCalls, SessionPart, fixture,
+    };
+
+    /// A load with no other settings than a URL.
+    fn of_url() -> LoadCommand {
+        LoadCommand::new("http://h/", &fixture::run(0), "closed.json")
+    }
 
     /// A run whose mean time and CPU time for each request are these, in milliseconds.
     fn run(kind: LoopKind, mean_ms: f64, cpu_ms: f64) -> Run {
@@ -389,7 +433,7 @@ mod tests {
     fn waiting(light: (f64, f64), full: (f64, f64)) -> Option<String> {
         let light = run(LoopKind::Open, light.0, light.1);
         let full = run(LoopKind::Closed, full.0, full.1);
-        from_waiting("http://h/", &full, Some(&light)).map(|step| step.what)
+        from_waiting(&of_url(), &full, Some(&light)).map(|step| step.what)
     }
 
     #[test]
@@ -402,7 +446,7 @@ mod tests {
         assert_eq!(waiting((2.0, 1.5), (9.0, 1.5)), None, "mostly CPU time");
         let mut full = run(LoopKind::Closed, 41.0, 0.1);
         full.behind_server = vec![ServerUse { name: "postgres".to_owned(), ..fixture::server_use(1, 0.1) }];
-        let behind = from_waiting("http://h/", &full, Some(&run(LoopKind::Open, 40.0, 0.1))).unwrap();
+        let behind = from_waiting(&of_url(), &full, Some(&run(LoopKind::Open, 40.0, 0.1))).unwrap();
         assert!(behind.what.contains("calls to postgres"), "{behind:?}");
     }
 
@@ -410,11 +454,11 @@ mod tests {
     fn a_wait_that_grows_is_a_lock_if_the_profile_shows_one() {
         let mut full = run(LoopKind::Closed, 60.0, 0.1);
         let light = run(LoopKind::Open, 2.1, 0.1);
-        let pool = from_waiting("http://h/", &full, Some(&light)).unwrap();
+        let pool = from_waiting(&of_url(), &full, Some(&light)).unwrap();
         assert_eq!(pool.cause, Cause::Pool);
         assert!(pool.what.contains("about 2 at a time"), "1,000/s, 2 ms each: {pool:?}");
         full.profile = Some(profile(&[(0, "server", 90), (1, "main.handle", 8), (2, "lockSlow", 4)]));
-        let lock = from_waiting("http://h/", &full, Some(&light)).unwrap();
+        let lock = from_waiting(&of_url(), &full, Some(&light)).unwrap();
         assert_eq!(lock.cause, Cause::Lock);
         assert!(
             lock.because.ends_with("a lock of main.handle, which costs 4 % of the CPU time (profile)"),
@@ -429,7 +473,7 @@ mod tests {
             full.server = Some(ServerUse { cpu_ns_per_request: 0.4e6, ..server });
             full.profile = Some(profile(functions));
             let light = run(LoopKind::Open, light_ms, 0.4);
-            from_lock("http://h/", limit, &full, Some(&light)).map(|step| step.cause)
+            from_lock(&of_url(), limit, &full, Some(&light)).map(|step| step.cause)
         };
         let (idle, lock) = (fixture::server_use(2, 4.0), [(0, "server", 90), (1, "lockSlow", 2)]);
         assert_eq!(cause(LimitKind::Waiting, idle.clone(), 0.7, &lock), Some(Cause::Lock));
@@ -446,7 +490,7 @@ mod tests {
     fn a_wait_without_load_is_a_sleep_if_event_loops_wait_for_timers() {
         let full = run(LoopKind::Closed, 21.0, 0.1);
         let mut light = run(LoopKind::Open, 20.1, 0.1);
-        let cause = |full: &Run, light: &Run| from_waiting("http://h/", full, Some(light)).unwrap().cause;
+        let cause = |full: &Run, light: &Run| from_waiting(&of_url(), full, Some(light)).unwrap().cause;
         assert_eq!(cause(&full, &light), Cause::FixedWait);
         let loop_timers = Some(LoopTimers { threads: 0.7, due_ns_mean: 1e6 });
         light.server_waits =
@@ -461,7 +505,7 @@ mod tests {
         let mut full = run(LoopKind::Closed, 21.0, 0.1);
         let calls = vec![ServiceCalls { address: "10.0.0.2:5432".to_owned(), messages_per_request: 1.0 }];
         full.server_waits = Some(ServerWaits { looks: 100, calls, ..ServerWaits::default() });
-        let step = from_waiting("http://h/", &full, Some(&run(LoopKind::Open, 20.1, 0.1))).unwrap();
+        let step = from_waiting(&of_url(), &full, Some(&run(LoopKind::Open, 20.1, 0.1))).unwrap();
         assert!(step.cause == Cause::Service && step.what.contains("calls to 10.0.0.2:5432"), "{step:?}");
     }
 
@@ -472,7 +516,7 @@ mod tests {
         let light = run(LoopKind::Open, 2.1, 0.9);
         let causes = |kind| {
             let limit = Limit { kind, evidence: String::new() };
-            let steps = next_steps("http://h/", &limit, &full, Some(&light), &[]);
+            let steps = next_steps(&of_url(), &limit, &full, Some(&light), &[]);
             steps.into_iter().map(|step| step.cause).collect::<Vec<_>>()
         };
         let of_functions = [Cause::GarbageCollection, Cause::Limit, Cause::Pool];
@@ -494,7 +538,7 @@ mod tests {
                 ..fixture::server_use(2, 1.0)
             };
             closed.server = Some(server);
-            from_busiest_thread("http://h/", &closed).map(|step| step.because)
+            from_busiest_thread(&of_url(), &closed).map(|step| step.because)
         };
         let expected = "the busiest of 6 threads did 87 % of the server's work: it was on a core 41 % of the time, and waited for one 58 % of it";
         assert_eq!(step(0.41, 0.58, 4.7).unwrap(), expected);
@@ -523,7 +567,7 @@ mod tests {
     fn the_limit_and_the_cause_come_with_a_command() {
         let limit = |kind| Limit { kind, evidence: "2.00 of 2 cores busy".to_owned() };
         let closed = run(LoopKind::Closed, 5.0, 4.9);
-        let step = from_limit("http://h/", &limit(LimitKind::ServerCpu), &closed).unwrap();
+        let step = from_limit(&of_url(), &limit(LimitKind::ServerCpu), &closed).unwrap();
         assert_eq!(step.because, "server CPU: 2.00 of 2 cores busy");
         assert!(step.command.unwrap().contains("-r 500 --profile"), "half of 1,000/s");
         let mut throttled = closed.clone();
@@ -535,7 +579,7 @@ mod tests {
             remedy: "Raise it".to_owned(),
         }];
         let steps = next_steps(
-            "http://h/",
+            &of_url(),
             &limit(LimitKind::ServerCpu),
             &throttled,
             None,
@@ -545,5 +589,44 @@ mod tests {
         assert_eq!(steps[0].because, "The server's CPU limit was reached.");
         assert_eq!((steps[0].cause, steps[1].cause), (Cause::CpuLimit, Cause::Limit));
         assert!(steps.len() == 2, "{steps:?}");
+    }
+
+    #[test]
+    fn a_command_repeats_settings_that_its_flags_do_not_contain() {
+        let limit = |kind| Limit { kind, evidence: String::new() };
+        let mut closed = run(LoopKind::Closed, 5.0, 4.9);
+        let command = |closed: &Run, kind| {
+            let load = LoadCommand::new("http://h/", closed, "my records/closed.json");
+            from_limit(&load, &limit(kind), closed).unwrap().command.unwrap()
+        };
+        let plain = r#"{"url": "http://h/", "connections": 4, "warmup_s": 2.0, "seed": 1}"#;
+        closed.job = Some(serde_json::from_str(plain).unwrap());
+        assert_eq!(command(&closed, LimitKind::Waiting), "paceline run http://h/ -c 16");
+        assert_eq!(command(&closed, LimitKind::Unknown), "paceline why http://h/ -- --pid PID");
+        closed.job = Some(serde_json::from_str(r#"{"url": "http://h/", "follow": 3}"#).unwrap());
+        let job = "--job 'my records/closed.json'";
+        assert_eq!(command(&closed, LimitKind::Waiting), format!("paceline run {job} -c 16"));
+        let why = format!("paceline why http://h/ -- {job} --pid PID");
+        assert_eq!(command(&closed, LimitKind::Unknown), why);
+        let why = command(&closed, LimitKind::Generator);
+        assert!(why.starts_with("paceline why http://h/ -c 4 -t ") && why.ends_with(job), "{why}");
+    }
+
+    #[test]
+    fn a_rate_of_sessions_is_in_sessions() {
+        let mut closed = run(LoopKind::Closed, 5.0, 4.9);
+        assert_eq!(half_of_rate(&closed), "500");
+        closed.sessions = Some(vec![SessionPart {
+            name: "shop".to_owned(),
+            weight: 1,
+            started: 40,
+            completed: 40,
+            completed_in_window: Some(30),
+            failed: 0,
+            unfinished: 0,
+            steps: Vec::new(),
+            session_time_ns: None,
+        }]);
+        assert_eq!(half_of_rate(&closed), "1.50", "30 sessions in 10 s");
     }
 }

@@ -108,7 +108,7 @@ mod tests {
             ],
             ..Profile::default()
         });
-        let why = explain_why("http://h/", &closed, Some(&run(LoopKind::Open)));
+        let why = explain_why("http://h/", "closed.json", &closed, Some(&run(LoopKind::Open)));
         let text = why_text(&why);
         for line in [
             "limit        server CPU: ",
@@ -121,7 +121,8 @@ mod tests {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }
         assert!(why.costs.len() <= 3 && why.costs.is_sorted_by(|a, b| a.ns_per_request >= b.ns_per_request));
-        let text = why_text(&explain_why("http://h/?a=1&b=2", &closed, Some(&run(LoopKind::Open))));
+        let half = run(LoopKind::Open);
+        let text = why_text(&explain_why("http://h/?a=1&b=2", "closed.json", &closed, Some(&half)));
         assert!(text.starts_with("http://h/?a=1&b=2\n"), "{text}");
         assert!(text.contains("     paceline run 'http://h/?a=1&b=2' -c 4"), "{text}");
     }
@@ -132,7 +133,7 @@ mod tests {
             let mut half = run(LoopKind::Open);
             let (evidence, remedy) = (BTreeMap::new(), String::new());
             half.verdicts = vec![Verdict { name: name.to_owned(), blame, severity, evidence, remedy }];
-            explain_why("http://h/", &run(LoopKind::Closed), Some(&half)).half.is_some()
+            explain_why("http://h/", "closed.json", &run(LoopKind::Closed), Some(&half)).half.is_some()
         };
         assert!(counts("steal", Blame::Environment, Severity::Invalid));
         assert!(counts("generator_lag", Blame::Generator, Severity::Caution));
@@ -145,7 +146,7 @@ mod tests {
         let mut closed = run(LoopKind::Closed);
         closed.server = None;
         closed.profile_failure = Some("the server's processes were not found on this machine".to_owned());
-        let text = why_text(&explain_why("http://h/", &closed, None));
+        let text = why_text(&explain_why("http://h/", "closed.json", &closed, None));
         assert!(text.contains("limit        unknown: ") && text.contains("profile      none: "), "{text}");
         assert!(text.contains("not measured") && text.contains("--pid PID"), "{text}");
     }

@@ -185,6 +185,12 @@ impl Default for Job {
 }
 
 impl Job {
+    /// Whether it is the load that a URL, a number of connections, a rate and times describe, all else as by default.
+    pub fn is_plain(&self) -> bool {
+        let Self { url, connections, load, window, warmup, seed, .. } = self.clone();
+        *self == Self { url, connections, load, window, warmup, seed, ..Self::default() }
+    }
+
     /// Whether the results of each request are reported separately.
     pub fn is_mix(&self) -> bool {
         self.requests.len() != 1 || self.requests.iter().any(|request| request.name.is_some())

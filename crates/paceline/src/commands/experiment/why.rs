@@ -88,7 +88,8 @@ fn answer(
         }
         false => None,
     };
-    let mut why = explain_why(target.load.url(), &closed, half.as_ref().map(|(run, _)| run));
+    let half_run = half.as_ref().map(|(run, _)| run);
+    let mut why = explain_why(target.load.url(), &closed_record, &closed, half_run);
     why.flame_graph = existing(&flame_graph);
     why.records = std::iter::once(closed_record).chain(half.map(|(_, record)| record)).collect();
     Ok(why)
