@@ -216,7 +216,8 @@ impl RunningRound<'_> {
                 let _ = deployment.stop();
                 return Ok(index + 1);
             }
-            match is_repeated {
+            // The trial of a server that exited while it became idle counts: its cell has a record.
+            match is_repeated && deployment.ended().is_none() {
                 true => self.estimate.repeats(cell),
                 false => (index, attempts) = (index + 1, 0),
             }
