@@ -5,7 +5,6 @@
 
 use super::{RoundContext, RoundEvent, RunningRound};
 use crate::core_distance::{MAX_PLACED_ATTEMPTS, MAX_PLACED_LOAD};
-use crate::database::RunningDatabase;
 use crate::deployment::Deployment;
 use crate::fleet::ReservedMachines;
 use crate::generator::FollowOptions;
@@ -86,7 +85,8 @@ impl RunningRound<'_> {
             };
             let done = self.run_launch(&launch)?.min(planned.cells.len());
             if done < planned.cells.len() && planned.is_whole() {
-                return self.fail_remaining(&launch, done);
+                let message = "the server, balancer or database ended during the previous load".to_owned();
+                return self.fail_remaining(&launch, done, message);
             }
             planned.cells.drain(..done);
         }
@@ -124,9 +124,13 @@ impl RunningRound<'_> {
         Pinning { disjoint, ..pinning }
     }
 
-    /// A cell after a first run is not valid on another launch: it failed with this one.
-    fn fail_remaining(&mut self, launch: &RoundLaunch<'_>, done: usize) -> Result<(), LabError> {
-        let message = "the server, balancer or database ended during the previous load".to_owned();
+    /// A cell after a first run is not valid on another launch: it failed with this one, for this reason.
+    fn fail_remaining(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        done: usize,
+        message: String,
+    ) -> Result<(), LabError> {
         let fault = Fault { stage: Stage::Load, message, transient: false };
         for cell in launch.planned.cells.iter().skip(done) {
             let trial = trial::failed(self.begin(launch, cell), fault.clone(), String::new());
@@ -190,13 +194,9 @@ impl RunningRound<'_> {
                 return self.died(launch, index, &mut deployment);
             }
             let mut trial = self.trial(launch, cell, &mut deployment, &answers, &options)?;
-            let mut is_spoiled = false;
-            if cell.case.changes_rows()
-                && let Some(Err(LaunchError::Fault { fault, .. })) =
-                    deployment.database().map(RunningDatabase::reset)
-            {
-                trial.log_tail.push_str(&format!("\n{}", fault.message));
-                is_spoiled = true;
+            let not_reset = reset_failure(cell, &deployment);
+            if let Some(message) = &not_reset {
+                trial.log_tail.push_str(&format!("\n{message}"));
             }
             attempts += 1;
             let is_repeated = trial.are_cores_moved()
@@ -211,15 +211,20 @@ impl RunningRound<'_> {
             };
             trial.verdicts.extend(idle.as_ref().ok().and_then(|idle| busy_after_load(idle, is_whole)));
             self.keep(&trial)?;
+            let done = index + 1;
             // Rows that differ from the plan's make a further load invalid.
-            if is_spoiled || (idle? != IdleWait::Idle && !is_whole) {
+            if not_reset.is_some() || (idle? != IdleWait::Idle && !is_whole) {
+                let is_running = deployment.ended().is_none();
                 let _ = deployment.stop();
-                return Ok(index + 1);
+                let Some(problem) = not_reset.filter(|_| is_whole && is_running) else { return Ok(done) };
+                let message = format!("the database was not reset after the previous load: {problem}");
+                self.fail_remaining(launch, done, message)?;
+                return Ok(launch.planned.cells.len());
             }
             // The trial of a server that exited while it became idle counts: its cell has a record.
             match is_repeated && deployment.ended().is_none() {
                 true => self.estimate.repeats(cell),
-                false => (index, attempts) = (index + 1, 0),
+                false => (index, attempts) = (done, 0),
             }
         }
         // The trials are kept even if the stop fails; the next launch will notice a process that cannot be killed.
@@ -392,6 +397,16 @@ impl RunningRound<'_> {
             self.keep(&trial)?;
         }
         Ok(())
+    }
+}
+
+/// Puts the rows back that the load of a cell changed. Returns why that failed.
+fn reset_failure(cell: &Cell, deployment: &Deployment) -> Option<String> {
+    let database = deployment.database().filter(|_| cell.case.changes_rows())?;
+    match database.reset() {
+        Err(LaunchError::Fault { fault, .. }) => Some(fault.message),
+        // The wait for an idle server ends at Ctrl-C, too.
+        Ok(()) | Err(LaunchError::Interrupted) => None,
     }
 }
 
