@@ -19,6 +19,9 @@ pub const TRIALS: &str = "trials.ndjson.gz";
 /// The trials of the round that an export replaces, from before its first rename until after its last: if it is killed
 /// between them, `round.json` and these are still a whole export.
 const PREVIOUS: &str = ".trials.ndjson.gz.previous";
+/// The round that it replaces, for the same time: while it is `round.json`, the trials of [`PREVIOUS`] belong to it,
+/// also if the new trials are of the same round.
+const PREVIOUS_ROUND: &str = ".round.json.previous";
 /// Most decompressed bytes of trials. The largest round in `history/` has 7 MB.
 const MAX_INFLATED_BYTES: u64 = 256 << 20;
 /// Most bytes of a line, which is one trial. The longest in `history/` has 0.2 MB.
@@ -108,13 +111,23 @@ fn read_at_most(folder: &Path, max_inflated: u64) -> Result<(Round, Vec<Trial>),
     let round = read_round(&text).map_err(|source| ArchiveError::Record { at: at.clone(), source })?;
     check_id(&round.id, || at.clone())?;
     check_times([Some(&round.started_at), round.finished_at.as_ref()], &at)?;
-    let trials = read_trials(&folder.join(TRIALS), &round, max_inflated);
     let previous = folder.join(PREVIOUS);
-    let trials = match trials {
+    if has_earlier_round(folder) {
+        let trials = read_trials(&previous, &round, max_inflated)?;
+        return Ok((round, trials));
+    }
+    let trials = match read_trials(&folder.join(TRIALS), &round, max_inflated) {
         Err(ArchiveError::Mixed { .. }) if previous.exists() => read_trials(&previous, &round, max_inflated),
         trials => trials,
     };
     Ok((round, trials?))
+}
+
+/// Whether an export over this one began to replace its files, but not its round: its trials are the previous ones.
+fn has_earlier_round(folder: &Path) -> bool {
+    let bytes = |name: &str| paceline_files::read(&folder.join(name), MAX_TEXT_BYTES).ok();
+    let is_round = |previous: Vec<u8>| bytes(ROUND) == Some(previous);
+    folder.join(PREVIOUS).exists() && bytes(PREVIOUS_ROUND).is_some_and(is_round)
 }
 
 fn read_trials(path: &Path, round: &Round, max_inflated: u64) -> Result<Vec<Trial>, ArchiveError> {
@@ -268,28 +281,50 @@ pub fn write(
         StagedFile::new(&path, bytes).map(|file| (file, path.clone())).map_err(failed("write", &path))
     };
     let staged: Vec<(StagedFile, PathBuf)> = files.iter().map(stage).collect::<Result<_, _>>()?;
-    let previous = folder.join(PREVIOUS);
-    keep_previous(folder, &previous).map_err(failed("write", &previous))?;
+    let [previous, previous_round] = [PREVIOUS, PREVIOUS_ROUND].map(|name| folder.join(name));
+    keep_previous(folder).map_err(failed("write", &previous))?;
     for (file, path) in staged {
         file.commit().map_err(failed("write", &path))?;
     }
+    // The round first: the new one can have the same bytes.
+    remove(&previous_round).map_err(failed("remove", &previous_round))?;
     // If it stays, the next export removes it: it is read only while the other files do not belong together.
     let _ = std::fs::remove_file(previous);
     Ok(())
 }
 
-/// Keeps the trials of a whole export under a second name. One whose replacement was killed is restored first.
-fn keep_previous(folder: &Path, previous: &Path) -> io::Result<()> {
-    let trials = folder.join(TRIALS);
+/// Keeps the trials and the round of a whole export under second names. One whose replacement was killed is restored
+/// first.
+fn keep_previous(folder: &Path) -> io::Result<()> {
+    let [trials, round, previous, previous_round] =
+        [TRIALS, ROUND, PREVIOUS, PREVIOUS_ROUND].map(|name| folder.join(name));
     if previous.exists() {
-        match read(folder) {
-            Ok((round, _)) if read_trials(&trials, &round, MAX_INFLATED_BYTES).is_err() => {
-                std::fs::rename(previous, &trials)?;
-            }
-            _ => std::fs::remove_file(previous)?,
+        let are_mixed = || match read(folder) {
+            Ok((round, _)) => read_trials(&trials, &round, MAX_INFLATED_BYTES).is_err(),
+            Err(_) => false,
+        };
+        if has_earlier_round(folder) || are_mixed() {
+            std::fs::rename(&previous, &trials)?;
         }
+        // A rename does nothing if both are names of the same file (rename(2)).
+        remove(&previous)?;
     }
-    match std::fs::hard_link(&trials, previous) {
+    remove(&previous_round)?;
+    link(&trials, &previous)?;
+    link(&round, &previous_round)
+}
+
+/// Removes a file that may be missing.
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Gives a file a second name, if there is one and the file system can.
+fn link(file: &Path, second: &Path) -> io::Result<()> {
+    match std::fs::hard_link(file, second) {
         // There was no export, or the file system has no second names.
         Err(error)
             if [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied, io::ErrorKind::Unsupported]
@@ -431,7 +466,7 @@ mod tests {
             write(folder.path(), &round, &pack(&trials).unwrap(), &[]).unwrap();
         };
         export("one");
-        keep_previous(folder.path(), &path(PREVIOUS)).unwrap();
+        keep_previous(folder.path()).unwrap();
         assert_eq!(read(folder.path()).unwrap().0.id, "one");
         std::fs::write(path(TRIALS), pack(&stored("two").1).unwrap()).map(drop).unwrap();
         // The second name is of the same file: write the earlier trials there, as a rename would leave them.
@@ -439,11 +474,37 @@ mod tests {
         std::fs::write(path(PREVIOUS), pack(&stored("one").1).unwrap()).unwrap();
         assert_eq!(read(folder.path()).unwrap(), stored("one"));
         // The next export is killed at the same point.
-        keep_previous(folder.path(), &path(PREVIOUS)).unwrap();
+        keep_previous(folder.path()).unwrap();
         assert_eq!(read_trials(&path(TRIALS), &stored("one").0, 1 << 30).unwrap(), stored("one").1);
         export("two");
         assert_eq!(read(folder.path()).unwrap(), stored("two"));
-        assert!(!path(PREVIOUS).exists());
+        assert!(!path(PREVIOUS).exists() && !path(PREVIOUS_ROUND).exists());
+    }
+
+    /// A second export of the same round, which has more trials by then.
+    #[test]
+    fn a_second_export_that_was_killed_mixes_no_trials_with_an_earlier_state_of_the_round() {
+        let folder = tempfile::tempdir().unwrap();
+        // As a rename does it: the earlier file keeps its second name.
+        let replace = |name: &str, bytes: Vec<u8>| {
+            std::fs::remove_file(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        };
+        let found = || read(folder.path()).unwrap();
+        let (round, trials) = stored("one");
+        let earlier = (round.clone(), trials[..2].to_vec());
+        write(folder.path(), &earlier.0, &pack(&earlier.1).unwrap(), &[]).unwrap();
+        for _ in 0..2 {
+            keep_previous(folder.path()).unwrap();
+            assert_eq!(found(), earlier, "before the first rename, also after another killed export");
+            replace(TRIALS, pack(&trials).unwrap());
+            assert_eq!(found(), earlier, "between the renames");
+        }
+        let later = Round { finished_at: Some("2030-01-01T00:00:00Z".to_owned()), ..round };
+        replace(ROUND, serde_json::to_vec(&later).unwrap());
+        assert_eq!(found(), (later.clone(), trials.clone()), "after the last rename");
+        keep_previous(folder.path()).unwrap();
+        assert_eq!(found(), (later, trials));
     }
 
     #[test]
