@@ -15,6 +15,7 @@ use paceline_report::{Align, Grid};
 use paceline_stats::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Flags of `paceline lab import`.
@@ -195,11 +196,22 @@ fn write(server: &ImportedServer, to: &Path, dry_run: bool) -> anyhow::Result<Op
         return Ok(Some(TAKEN.to_owned()));
     }
     if !dry_run {
-        let written = fs::create_dir_all(&folder)
-            .and_then(|()| fs::write(folder.join(MANIFEST_FILE), &server.manifest));
+        let written = write_folder(&folder, &server.manifest);
         written.with_context(|| format!("cannot write {}", folder.display()))?;
     }
     Ok(None)
+}
+
+/// Makes a server's folder with its manifest. One without would count as a server of this name in the next import: it
+/// is removed.
+fn write_folder(folder: &Path, manifest: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let file = folder.join(MANIFEST_FILE);
+    fs::write(&file, manifest).inspect_err(|_| {
+        // The error at hand is the one to report.
+        let _ = fs::remove_file(&file);
+        let _ = fs::remove_dir(folder);
+    })
 }
 
 /// The result in words: a table by language, the reasons, what is left out.
@@ -279,5 +291,21 @@ mod tests {
         let written = write_all(&mut found, folder.path(), false).unwrap();
         assert_eq!((written.len(), found.skipped.len()), (1, 1));
         assert_eq!(found.skipped[0].why, "its id would be longer than 200 characters");
+    }
+
+    #[test]
+    fn a_folder_whose_manifest_cannot_be_written_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let mut to = root.path().to_owned();
+        while to.as_os_str().len() < 3_900 {
+            to.push("a".repeat(100));
+        }
+        // A path has at most 4,095 bytes on Linux (PATH_MAX): that of the folder fits, that of the manifest does not.
+        let folder = to.join("b".repeat(4_089 - to.as_os_str().len()));
+        write_folder(&folder, "name = \"b\"").unwrap_err();
+        assert!(to.is_dir() && !folder.exists());
+        let folder = root.path().join("c");
+        write_folder(&folder, "name = \"c\"").unwrap();
+        assert!(folder.join(MANIFEST_FILE).is_file());
     }
 }
