@@ -103,6 +103,29 @@ pub struct PaceLag {
     pub max: Option<u64>,
 }
 
+/// What `paceline round --estimate` expects.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EstimateDocument {
+    /// The name of the plan.
+    pub plan: String,
+    /// Number of servers.
+    pub servers: usize,
+    /// Number of combinations of server, workload and load.
+    pub combinations: usize,
+    /// How often each combination is measured.
+    pub repeats: u32,
+    /// Number of launches.
+    pub launches: usize,
+    /// Number of trials.
+    pub trials: usize,
+    /// The expected time, in seconds.
+    pub expected_s: u64,
+    /// What differs from the plan, in sentences.
+    pub changes: Vec<String>,
+    /// What the plan leaves out, in sentences.
+    pub notes: Vec<String>,
+}
+
 /// What `paceline explain` knows of a name, or of all names.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ExplainDocument {
@@ -404,6 +427,7 @@ mod tests {
             ("lab-list", schema_of::<ListDocument>()),
             ("lab-setup", schema_of::<SetupDocument>()),
             ("lab-setup-plan", schema_of::<SetupPlanDocument>()),
+            ("round-estimate", schema_of::<EstimateDocument>()),
             ("selftest", schema_of::<SelftestDocument>()),
             ("store-check", schema_of::<StoreCheckDocument>()),
             ("why", schema_of::<Why>()),

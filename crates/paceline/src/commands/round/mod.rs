@@ -19,7 +19,7 @@ pub use flags::Arguments;
 use super::dashboards::Dashboards;
 use super::format::Format;
 use super::view::LiveServer;
-use crate::exit::{Complaint, Status, check_printable, fitted_lines, print};
+use crate::exit::{Complaint, Status, check_printable, fitted_lines, json, print};
 use crate::lab_folders::{complain, end_left_overs, scratch, server_user, shepherd_command, user_notice};
 use crate::{store_location, terminal};
 use anyhow::Context as _;
@@ -49,7 +49,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     check_printable()?;
     let catalogue = folders.catalogue()?;
     if plan_flags.estimate {
-        print(&format!("{}\n", open::estimate(&plan_flags, &catalogue)?))?;
+        let estimate = open::estimate(&plan_flags, &catalogue)?;
+        if format == Format::Json {
+            print(json(&estimate)?)?;
+        } else {
+            print(&open::estimate_text(&estimate))?;
+        }
         return Ok(Status::Done);
     }
     let place = store.path(&catalogue.folders.state_dir);

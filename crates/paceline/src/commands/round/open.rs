@@ -6,6 +6,7 @@
 use super::flags::{PlanFlags, ResumeFlags};
 use super::plan::NewRound;
 use super::{generator, machine, plan, resume};
+use crate::documents::EstimateDocument;
 use crate::exit::Complaint;
 use crate::lab_folders::complain;
 use crate::store_location;
@@ -60,25 +61,39 @@ pub struct OpenedRound {
     _lock: Option<FileLock>,
 }
 
-/// The size and duration of a new round, as text; nothing is begun.
-pub fn estimate(plan_flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<String> {
+/// The size and duration of a new round; nothing is begun.
+pub fn estimate(plan_flags: &PlanFlags, catalogue: &Catalogue) -> anyhow::Result<EstimateDocument> {
     let NewRound { round, resolution, launches, warm_up, .. } =
         new_round(plan_flags, catalogue, environment::read(), None)?;
     let servers: BTreeSet<&str> = launches.iter().map(|launch| launch.server.id.as_str()).collect();
-    let repeats = launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0);
-    let trials: usize = launches.iter().map(|launch| launch.cells.len()).sum();
-    let length = span_text(estimate_of(&launches, warm_up).as_secs());
-    let lines = round.changes.iter().map(|change| format!("different from the plan: {change}"));
-    let reported = format!(
-        "plan {}: {}, {} of server, workload and load, {}, {}, {}; about {length}",
-        round.plan,
-        counted(servers.len(), "server", "servers"),
-        counted(resolution.cells.len(), "combination", "combinations"),
-        counted(repeats, "repeat", "repeats"),
-        counted(launches.len(), "launch", "launches"),
-        counted(trials, "trial", "trials")
-    );
-    Ok(resolution.notes.into_iter().chain(lines).chain([reported]).collect::<Vec<_>>().join("\n"))
+    Ok(EstimateDocument {
+        servers: servers.len(),
+        combinations: resolution.cells.len(),
+        repeats: launches.iter().map(|launch| launch.block + 1).max().unwrap_or(0),
+        launches: launches.len(),
+        trials: launches.iter().map(|launch| launch.cells.len()).sum(),
+        expected_s: estimate_of(&launches, warm_up).as_secs(),
+        plan: round.plan,
+        changes: round.changes,
+        notes: resolution.notes,
+    })
+}
+
+/// The estimate in words.
+pub fn estimate_text(estimate: &EstimateDocument) -> String {
+    let changes = estimate.changes.iter().map(|change| format!("different from the plan: {change}\n"));
+    let notes = estimate.notes.iter().map(|note| format!("{note}\n"));
+    let lines: String = notes.chain(changes).collect();
+    format!(
+        "{lines}plan {}: {}, {} of server, workload and load, {}, {}, {}; about {}\n",
+        estimate.plan,
+        counted(estimate.servers, "server", "servers"),
+        counted(estimate.combinations, "combination", "combinations"),
+        counted(estimate.repeats, "repeat", "repeats"),
+        counted(estimate.launches, "launch", "launches"),
+        counted(estimate.trials, "trial", "trials"),
+        span_text(estimate.expected_s)
+    )
 }
 
 /// Opens the round that the flags select, and keeps it.

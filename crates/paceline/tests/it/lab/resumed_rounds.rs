@@ -175,6 +175,12 @@ fn a_plan_can_run_with_a_part_of_its_servers() {
     ] {
         assert!(ran.stdout.contains(reported), "{ran:?}");
     }
+    let json = ["round", "one", "--servers", "*-other", "--estimate", "--format", "json"];
+    let estimate: serde_json::Value = serde_json::from_str(&tree.run(&json).stdout).unwrap();
+    assert_eq!(estimate["plan"].as_str(), Some("one"), "{estimate}");
+    assert_eq!(estimate["servers"].as_u64(), Some(1), "{estimate}");
+    assert_eq!(estimate["changes"][0].as_str(), Some("only servers *-other"), "{estimate}");
+    assert!(estimate["trials"].as_u64() >= Some(1) && estimate["expected_s"].is_u64(), "{estimate}");
     let ran = tree.run(&["round", "one", "--servers", "python-othr", "--estimate"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("python-other"), "{ran:?}");
