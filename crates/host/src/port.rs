@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -22,20 +22,21 @@ const TRIES: u64 = 200;
 /// Linux's default ephemeral range, used when `/proc` cannot be read.
 const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
 
-/// Returns a port outside the ephemeral range on which no process listens now. The search starts at a random port.
+/// Returns a port outside the ephemeral range on which no process listens now, at `address` or loopback. The search
+/// starts at a random port.
 ///
 /// # Errors
 /// When none of the ports tried is free.
-pub fn free_port() -> io::Result<u16> {
-    first_free(check_free)
+pub fn free_port(address: IpAddr) -> io::Result<u16> {
+    first_free(|port| check_free(address, port))
 }
 
 /// As [`free_port`]; the ports of TCP and UDP at these offsets from it are free as well.
 ///
 /// # Errors
 /// As [`free_port`].
-pub fn free_port_with(tcp: &[u16], udp: &[u16]) -> io::Result<u16> {
-    first_free(|port| check_free_with(port, tcp, udp))
+pub fn free_port_with(address: IpAddr, tcp: &[u16], udp: &[u16]) -> io::Result<u16> {
+    first_free(|port| check_free_with(address, port, tcp, udp))
 }
 
 /// How often a handshake was dropped on this machine because the queue of a listening socket was full, since it started
@@ -66,49 +67,62 @@ fn first_free(check: impl Fn(u16) -> io::Result<()>) -> io::Result<u16> {
 ///
 /// # Errors
 /// As [`free_port`].
-pub fn free_ports<const COUNT: usize>() -> io::Result<[u16; COUNT]> {
+pub fn free_ports<const COUNT: usize>(address: IpAddr) -> io::Result<[u16; COUNT]> {
     let mut held = Vec::new();
     let mut ports = [0; COUNT];
     for place in &mut ports {
-        *place = free_port()?;
-        held.extend(TcpListener::bind((Ipv4Addr::LOCALHOST, *place)));
+        *place = free_port(address)?;
+        held.extend(TcpListener::bind((address, *place)));
     }
     Ok(ports)
 }
 
-/// Whether a server could listen on `port` now.
+/// Whether a server could listen on `port` of `address` now. The port must be free on loopback as well: there listen
+/// servers that choose the address themselves, and a listener of another process would be taken for the server's.
 ///
 /// # Errors
 /// The error names the process that holds the port, where that can be read.
-pub fn check_free(port: u16) -> io::Result<()> {
+pub fn check_free(address: IpAddr, port: u16) -> io::Result<()> {
+    each_listener(address, port).try_for_each(check_free_at)
+}
+
+fn check_free_at(listener: SocketAddr) -> io::Result<()> {
     // The standard library sets SO_REUSEADDR, so that closed connections in TIME_WAIT do not count.
-    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+    match TcpListener::bind(listener) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let port = listener.port();
             let by = holder(port).map(|holder| format!(" by {holder}")).unwrap_or_default();
             Err(io::Error::new(io::ErrorKind::AddrInUse, format!("port {port} is in use{by}")))
         }
-        Err(error) => Err(io::Error::new(error.kind(), format!("cannot listen on port {port}: {error}"))),
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot listen on {listener}: {error}"))),
     }
+}
+
+/// The port at loopback, and at the address if that is another one.
+fn each_listener(address: IpAddr, port: u16) -> impl Iterator<Item = SocketAddr> {
+    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let other = Some(address).filter(|address| *address != loopback);
+    std::iter::once(loopback).chain(other).map(move |address| SocketAddr::new(address, port))
 }
 
 /// Whether a server could listen on `port`, and on the ports of TCP and UDP at these offsets from it, now.
 ///
 /// # Errors
 /// As [`check_free`].
-pub fn check_free_with(port: u16, tcp: &[u16], udp: &[u16]) -> io::Result<()> {
+pub fn check_free_with(address: IpAddr, port: u16, tcp: &[u16], udp: &[u16]) -> io::Result<()> {
     let at = |offset: &u16| port.saturating_add(*offset);
-    check_free(port)?;
-    tcp.iter().map(at).try_for_each(check_free)?;
-    udp.iter().map(at).try_for_each(check_free_for_udp)
+    check_free(address, port)?;
+    tcp.iter().map(at).try_for_each(|port| check_free(address, port))?;
+    udp.iter().map(at).try_for_each(|port| check_free_for_udp(address, port))
 }
 
 /// Whether a server could listen on a UDP port now.
-fn check_free_for_udp(port: u16) -> io::Result<()> {
-    match UdpSocket::bind((Ipv4Addr::LOCALHOST, port)) {
+fn check_free_for_udp(address: IpAddr, port: u16) -> io::Result<()> {
+    each_listener(address, port).try_for_each(|listener| match UdpSocket::bind(listener) {
         Ok(_) => Ok(()),
         Err(error) => Err(io::Error::new(error.kind(), format!("cannot use UDP port {port}: {error}"))),
-    }
+    })
 }
 
 fn ephemeral() -> (u16, u16) {
@@ -236,6 +250,8 @@ fn listener(socket: &ProcSocket) -> Option<(u16, ListeningSocket)> {
 mod tests {
     use super::*;
 
+    const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
     #[test]
     fn this_machine_counts_overflows() {
         assert!(listen_overflows().is_some());
@@ -258,13 +274,13 @@ mod tests {
         assert_eq!(candidates((1024, 40_000)), 40_001..65_535);
         assert_eq!(candidates((1024, 65_535)), 20_000..65_535);
         let (low, high) = ephemeral();
-        let port = free_port().unwrap();
+        let port = free_port(LOCALHOST).unwrap();
         assert!(port < low || port > high, "{port} is inside {low}-{high}");
     }
 
     #[test]
     fn several_ports_differ() {
-        let [a, b, c] = free_ports().unwrap();
+        let [a, b, c] = free_ports(LOCALHOST).unwrap();
         assert!(a != b && b != c && a != c);
     }
 
@@ -272,18 +288,28 @@ mod tests {
     fn a_port_is_free_if_all_that_belong_to_it_are() {
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = tcp.local_addr().unwrap().port();
-        assert!(check_free_with(port - 1, &[1], &[]).is_err());
+        assert!(check_free_with(LOCALHOST, port - 1, &[1], &[]).is_err());
         let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = udp.local_addr().unwrap().port();
-        assert!(check_free_with(port - 2, &[], &[2]).is_err());
-        assert!(free_port_with(&[1, 2], &[2]).is_ok());
+        assert!(check_free_with(LOCALHOST, port - 2, &[], &[2]).is_err());
+        assert!(free_port_with(LOCALHOST, &[1, 2], &[2]).is_ok());
     }
 
     #[test]
     fn a_taken_port_names_its_holder() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let message = check_free(listener.local_addr().unwrap().port()).unwrap_err().to_string();
+        let message = check_free(LOCALHOST, listener.local_addr().unwrap().port()).unwrap_err().to_string();
         assert!(message.ends_with(&format!("(process {})", std::process::id())), "{message}");
+    }
+
+    #[test]
+    fn a_port_that_is_taken_at_the_server_s_address_alone_is_not_free() {
+        let address = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+        let listener = TcpListener::bind((address, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(check_free(address, port).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let every_address = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        assert_eq!(check_free(every_address, port).unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]

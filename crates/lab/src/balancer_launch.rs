@@ -92,7 +92,8 @@ impl Balancers<'_> {
     ) -> Result<(RunningServer, RunningBalancer), LaunchError> {
         let fault =
             |message: String| LaunchError::fault(Stage::Start, format!("the balancer: {message}"), false);
-        let [port, statistics_port] = port::free_ports().map_err(|error| fault(error.to_string()))?;
+        let [port, statistics_port] =
+            port::free_ports(order.listen).map_err(|error| fault(error.to_string()))?;
         let (listen, statistics_at) =
             (SocketAddr::new(order.listen, port), SocketAddr::new(order.listen, statistics_port));
         let threads = order.cores.len().max(1) as u32;

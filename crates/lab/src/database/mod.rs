@@ -273,8 +273,8 @@ impl Databases<'_> {
         commands.environment.insert("DATABASE_LISTEN".to_owned(), listen.address.to_string());
         loop {
             let port = match listen.port {
-                Some(port) => port::check_free(port).map(|()| port),
-                None => port::free_port(),
+                Some(port) => port::check_free(listen.address, port).map(|()| port),
+                None => port::free_port(listen.address),
             };
             let port = port.map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
             commands.environment.insert("DATABASE_PORT".to_owned(), port.to_string());
@@ -284,7 +284,9 @@ impl Databases<'_> {
                 Ok(launch) => return Ok((launch, commands, variables)),
                 // If the port is taken after our database has ended, another process took it.
                 Err(LaunchError::Fault { .. })
-                    if listen.port.is_none() && tries < PORT_TRIES && port::check_free(port).is_err() =>
+                    if listen.port.is_none()
+                        && tries < PORT_TRIES
+                        && port::check_free(listen.address, port).is_err() =>
                 {
                     tries += 1;
                 }

@@ -150,15 +150,19 @@ impl Starter {
         ready: ReadyCondition<'_>,
     ) -> Result<RunningServer, LaunchError> {
         let mut tries = 0;
-        let check = |port| port::check_free_with(port, &order.tcp_offsets, &order.udp_offsets);
+        let host: IpAddr = order.variables.host.parse().map_err(|_| {
+            let problem = format!("`{}` is not an address to listen on", order.variables.host);
+            LaunchError::fault(Stage::Start, problem, false)
+        })?;
+        let check = |port| port::check_free_with(host, port, &order.tcp_offsets, &order.udp_offsets);
         loop {
             tries += 1;
             let port = match order.variables.port {
                 Some(port) => check(port).map(|()| port),
-                None => port::free_port_with(&order.tcp_offsets, &order.udp_offsets),
+                None => port::free_port_with(host, &order.tcp_offsets, &order.udp_offsets),
             };
             let port = port.map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), true))?;
-            let result = self.launch_on(order, ready, port);
+            let result = self.launch_on(order, ready, SocketAddr::new(host, port));
             // If the port is taken after our server has ended, another process took it.
             let lost = matches!(&result, Err(LaunchError::Fault { .. })) && check(port).is_err();
             if !lost || order.variables.port.is_some() || tries >= PORT_TRIES {
@@ -171,28 +175,21 @@ impl Starter {
         &self,
         order: &LaunchOrder,
         ready: ReadyCondition<'_>,
-        port: u16,
+        address: SocketAddr,
     ) -> Result<RunningServer, LaunchError> {
-        let variables = Variables { port: Some(port), ..order.variables.clone() };
-        let host: IpAddr = variables.host.parse().map_err(|_| {
-            LaunchError::fault(
-                Stage::Start,
-                format!("`{}` is not an address to listen on", variables.host),
-                false,
-            )
-        })?;
+        let variables = Variables { port: Some(address.port()), ..order.variables.clone() };
         let group = ControlGroup::create(&order.id);
         let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", order.server, order.id)));
         let shepherd_order = self.shepherd_order(order, &variables, log.as_deref(), group.as_ref())?;
         let shepherd = Shepherd::start(&self.shepherd, &shepherd_order)
             .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), false))?;
-        let tree = ProcessTree::new(&shepherd, group.filter(|_| shepherd.is_grouped())).with_port(port);
+        let tree = ProcessTree::new(&shepherd, group.filter(|_| shepherd.is_grouped()));
+        let tree = tree.with_port(address.port());
         let startup = Startup {
             guarantee: shepherd.guarantee().to_owned(),
             private_network: private_network::is_private(),
             ..Startup::default()
         };
-        let address = SocketAddr::new(host, port);
         let processes = Processes { shepherd, log, tree };
         let mut starting = StartingServer { processes, address, startup, engine: self.engine_probe() };
         match starting.wait_ready(order.start_timeout, ready) {
