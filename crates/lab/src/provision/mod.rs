@@ -329,7 +329,17 @@ impl Provisioner {
 
     /// Runs a step of `server`; a failure names the packages of its manifest that are not installed.
     fn run(&self, step: &CommandStep<'_>, server: &Manifest) -> Result<Duration, LabError> {
-        let mut outcome = command::run(step, &self.shepherd, self.interrupt);
+        self.run_until(step, server, self.interrupt)
+    }
+
+    /// As [`Provisioner::run`], ended early by this interrupt.
+    fn run_until(
+        &self,
+        step: &CommandStep<'_>,
+        server: &Manifest,
+        interrupt: Interrupt,
+    ) -> Result<Duration, LabError> {
+        let mut outcome = command::run(step, &self.shepherd, interrupt);
         if let Err(LabError::Command(failure)) = &mut outcome {
             failure.absent_packages = tool_versions::absent_packages(&server.packages);
         }

@@ -15,7 +15,7 @@ use engine::Engine;
 use image::{BuiltImage, ImageFiles};
 use paceline_catalogue::{Container, ContainerRight, ImageSource, Manifest, hex};
 use paceline_host::shepherd::ImageRoot;
-use paceline_host::{FileLock, Id, LockAttempt};
+use paceline_host::{FileLock, Id, Interrupt, LockAttempt};
 use paceline_stats::bytes_text;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 const IMAGE_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// How long other commands of the engine may take; a copy of a large image takes half a minute.
 const ENGINE_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// How long removing a container may take, which Ctrl-C does not end: usually less than a second.
+const REMOVE_LIMIT: Duration = Duration::from_secs(60);
 /// The stamp of a built image, and the file that describes it.
 const IMAGE: &str = "image";
 const IMAGE_FILE: &str = "image.json";
@@ -223,10 +225,23 @@ impl Provisioner {
         // The one of an earlier build, if there is one.
         self.remove_with(server, engine, &["rm", "--force", &name])?;
         let create = ["create", "--name", &name, "--label", "paceline=image", "--", tag, "none"];
-        self.engine_step(server, engine, "create", &create, ENGINE_LIMIT)?;
-        if engine.mounts() {
-            return Ok(ImageFiles::Container(name));
+        let created = self.engine_step(server, engine, "create", &create, ENGINE_LIMIT);
+        let files = created.and_then(|()| match engine.mounts() {
+            true => Ok(ImageFiles::Container(name.clone())),
+            false => self.copied_files(server, engine, &name).map(ImageFiles::Folder),
+        });
+        if let Ok(ImageFiles::Container(_)) = &files {
+            return files;
         }
+        // However the copy ended, the container is not needed any more.
+        let words = [engine.name(), "rm", "--force", &name];
+        let removed = self.step_until(server, engine, "remove", &words, REMOVE_LIMIT, Interrupt::never());
+        let files = files?;
+        removed.map(|()| files)
+    }
+
+    /// Copies the files of a container into a folder.
+    fn copied_files(&self, server: &Manifest, engine: &Engine, name: &str) -> Result<PathBuf, LabError> {
         let closed = self.keep_dir(server).join(FILES_DIR);
         let folder = closed.join("files");
         let made = match fs::remove_dir_all(&closed) {
@@ -238,10 +253,8 @@ impl Provisioner {
             "set -o pipefail; {} export {name} | tar --extract --directory '{METADATA_DIR}/{FILES_DIR}/files'",
             engine.name()
         );
-        let words = ["bash", "-c", &copy];
-        let copied = self.program_step(server, engine, "copy", &words, ENGINE_LIMIT);
-        self.engine_step(server, engine, "remove", &["rm", "--force", &name], ENGINE_LIMIT)?;
-        copied.map(|()| ImageFiles::Folder(folder))
+        self.program_step(server, engine, "copy", &["bash", "-c", &copy], ENGINE_LIMIT)?;
+        Ok(folder)
     }
 
     /// Removes what may not exist, or may be in use elsewhere.
@@ -377,6 +390,19 @@ impl Provisioner {
         words: &[&str],
         limit: Duration,
     ) -> Result<(), LabError> {
+        self.step_until(server, engine, name, words, limit, self.interrupt)
+    }
+
+    /// As [`Provisioner::program_step`], ended early by this interrupt.
+    fn step_until(
+        &self,
+        server: &Manifest,
+        engine: &Engine,
+        name: &'static str,
+        words: &[&str],
+        limit: Duration,
+        interrupt: Interrupt,
+    ) -> Result<(), LabError> {
         let step = self.step(server, name, "", limit)?;
         let printed = (name != "build").then(|| self.keep_dir(server).join(format!("{name}.out")));
         let folder = self.build_dir(server);
@@ -389,7 +415,7 @@ impl Provisioner {
             printed,
             ..step
         };
-        self.run(&step, server).map(drop)
+        self.run_until(&step, server, interrupt).map(drop)
     }
 }
 

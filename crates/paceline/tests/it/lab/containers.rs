@@ -19,6 +19,18 @@ container) test ! -e "$(dirname "$0")/removed" ;;
 esac
 "#;
 
+/// An engine whose files must be copied. The copy interrupts the lab, and does not end by itself.
+const COPIED_ENGINE: &str = r#"#!/bin/sh
+here=$(dirname "$0")
+echo "$*" >>"$here/calls"
+case "$1" in
+image) cat "$here/image.json" ;;
+create) touch "$here/created" ;;
+rm) rm -f "$here/created" ;;
+export) kill -INT "$(cat "$here/lab")"; exec sleep 600 ;;
+esac
+"#;
+
 /// The server is also a witness of what a container can see and do: it fails to start if it can do more.
 const WITNESS: &str = r#"
 import ctypes, errno, socket
@@ -92,10 +104,15 @@ impl Container {
     /// The same in a network of its own, in which no other round runs; none without the rights for it.
     fn run_apart(&self, arguments: &[&str]) -> Option<Ran> {
         is_root().then_some(())?;
+        self.run_by(&["unshare", "--net", "--"], arguments)
+    }
+
+    /// The same by a program that gets the command as its further arguments; none if there is no such program.
+    fn run_by(&self, program: &[&str], arguments: &[&str]) -> Option<Ran> {
         let path = format!("{}:{}", self.tree.path("bin").display(), std::env::var("PATH").unwrap());
         let inner = self.tree.paceline(arguments);
-        let mut command = Command::new("unshare");
-        command.args(["--net", "--"]).arg(inner.get_program()).args(inner.get_args());
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]).arg(inner.get_program()).args(inner.get_args());
         command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("PATH", path).env_remove("PACELINE_STORE").current_dir(inner.get_current_dir()?);
         Some(Ran::from_output(command.output().ok()?))
@@ -172,6 +189,25 @@ fn files_that_the_engine_removed_are_made_again() {
     let checked = boxed.run(&["lab", "check", "python-boxed", "--idle", "10ms"]);
     let said = "podman does not show the files of its image: gone; paceline lab build python-boxed --again";
     assert!(!is_root() || checked.stdout.contains(said), "{checked:?}");
+}
+
+#[test]
+fn a_copy_that_is_interrupted_leaves_no_container() {
+    if !is_root() {
+        eprintln!("{ROOT_ONLY}");
+        return;
+    }
+    let boxed = Container::new("");
+    boxed.tree.script("bin/docker", COPIED_ENGINE);
+    let context = boxed.tree.path("servers").display().to_string();
+    let build = ["lab", "build", "python-boxed", "--engine", "docker", "--trust", &context];
+    // The process of the shell becomes that of the lab.
+    let by = ["sh", "-c", "echo $$ >bin/lab; exec \"$0\" \"$@\""];
+    let interrupted = boxed.run_by(&by, &build).unwrap();
+    assert_eq!(interrupted.code, Some(130), "{interrupted:?}");
+    let calls = boxed.calls();
+    assert!(calls.lines().any(|call| call.starts_with("export paceline-python-boxed-")), "{calls}");
+    assert!(!boxed.tree.path("bin/created").exists(), "{calls}");
 }
 
 #[test]
