@@ -118,9 +118,8 @@ pub fn compare_rounds(
         }
     }
     correct(&mut cells);
-    let found = |cell: &CellComparison| {
-        Some([cell.places[0].find(reports[0])?, cell.places[1].find(reports[1])?])
-    };
+    let found =
+        |cell: &CellComparison| Some([cell.places[0].find(reports[0])?, cell.places[1].find(reports[1])?]);
     let joint = joint_comparisons(&cells.iter().filter_map(found).collect::<Vec<_>>(), margin);
     RoundComparison { joint, unmatched: count(&first) + count(&second) - 2 * cells.len(), cells, margin }
 }

@@ -264,10 +264,7 @@ impl Job {
             (self.threads == 0, NoThreads),
             (self.threads > self.connections && self.connections > 0, TooManyThreads),
             (self.depth == 0, NoDepth),
-            (
-                self.depth > MAX_STREAMS && self.protocol.has_streams() && !self.is_websocket(),
-                TooManyStreams,
-            ),
+            (self.depth > MAX_STREAMS && self.protocol.has_streams() && !self.is_websocket(), TooManyStreams),
             (matches!(self.window, Bound::Duration(Nanos::ZERO) | Bound::Requests(0)), EmptyWindow),
             (self.timeout < Nanos::from_millis(1), ShortTimeout),
             (self.connect_timeout == Nanos::ZERO, NoConnectTimeout),

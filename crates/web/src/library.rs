@@ -465,7 +465,10 @@ mod tests {
         let index = library.index().unwrap();
         assert_eq!((index.rounds.len(), index.unreadable.len()), (1, 1));
         let said = &index.unreadable[0];
-        assert!(said.contains("second has the same id as that in ") && said.contains(&index.rounds[0].id), "{said}");
+        assert!(
+            said.contains("second has the same id as that in ") && said.contains(&index.rounds[0].id),
+            "{said}"
+        );
         assert!(library.round(&index.rounds[0].id).is_ok());
     }
 

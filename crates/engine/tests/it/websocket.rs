@@ -174,11 +174,8 @@ pub fn messages_of(kind: MessageType, bytes: &[u8], body: impl FnOnce(&[u8]) -> 
     let request = Request { body: bytes.to_vec(), ..Request::get(&url()) };
     let template = request.compile_message(kind, &files).unwrap();
     let check = ResponseCheck { status: Some(101), body: body(template.as_fixed().unwrap_or_default()) };
-    let upgrade = UpgradeRequest {
-        template: request.compile_upgrade(&files).unwrap(),
-        subprotocols: Vec::new(),
-        kind,
-    };
+    let upgrade =
+        UpgradeRequest { template: request.compile_upgrade(&files).unwrap(), subprotocols: Vec::new(), kind };
     let kind = RequestKind { weight: 1, template, method: Method::Other, check };
     Arc::new(Requests::from_kinds(vec![kind], 0).with_upgrade(upgrade))
 }

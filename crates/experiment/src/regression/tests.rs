@@ -323,7 +323,8 @@ fn junit_of_a_gate_without_an_outcome_has_a_skipped_test_case() {
         assert!(junit.contains(head) && junit.contains("name=\"gate\"><skipped message="), "{junit}");
     }
     let failing = LoadResult { ok: 0, ..result(None, 1_000.0) };
-    let side = |window: &LoadResult| BlockSide { windows: vec![vec![window.clone()]], ..BlockSide::default() };
+    let side =
+        |window: &LoadResult| BlockSide { windows: vec![vec![window.clone()]], ..BlockSide::default() };
     let good = result(None, 1_000.0);
     gate.take(&[side(&good), side(&failing), side(&good)]);
     let report = gate.report(Duration::ZERO, None, gate.outcome());

@@ -227,8 +227,7 @@ fn build_name(revision: &Revision, order: &BuildOrder, tool_chain: &ToolChain) -
     let folder = order.folder.to_string_lossy();
     let env = order.env.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let command = order.command.as_deref().unwrap_or_default();
-    let inherited =
-        tool_chain.variables.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let inherited = tool_chain.variables.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let compilers = tool_chain.compilers.iter().map(String::as_bytes);
     // Between the lists, so that a variable of one is not the same as that variable of the next.
     let end = || std::iter::once(&b""[..]);

@@ -6,8 +6,8 @@
 use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::round::{RoundPage, ServerEntry};
 use paceline_experiment::{
-    CellComparison, Direction, JointComparison, MARGIN, MetricComparison, RoundComparison, RoundSide, RowPlace,
-    compare_rounds, failure_sentence,
+    CellComparison, Direction, JointComparison, MARGIN, MetricComparison, RoundComparison, RoundSide,
+    RowPlace, compare_rounds, failure_sentence,
 };
 use paceline_judge::Metric;
 use paceline_record::{Load, LoopKind, Trial};

@@ -300,8 +300,7 @@ impl TablePage {
     fn from_table(table: &Table, metrics: &[MetricPage], cells: &BTreeMap<CellKey<'_>, Vec<&Trial>>) -> Self {
         let single = table.is_single();
         let trials = |row: &Row| {
-            let cell =
-                (&*table.machine, &*table.workload, &*table.form, &*table.load.name, &*row.server.id);
+            let cell = (&*table.machine, &*table.workload, &*table.form, &*table.load.name, &*row.server.id);
             cells.get(&cell).into_iter().flatten().map(|trial| entry(trial)).collect()
         };
         let ordered_by = table.ranked_by.metric().key;
@@ -372,7 +371,8 @@ type CellKey<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 fn cells<'a>(machines: &'a RoundMachines, trials: &'a [Trial]) -> BTreeMap<CellKey<'a>, Vec<&'a Trial>> {
     let mut cells: BTreeMap<CellKey<'a>, Vec<&'a Trial>> = BTreeMap::new();
     for trial in trials {
-        let cell = (machines.label(trial), &*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
+        let cell =
+            (machines.label(trial), &*trial.workload, &*trial.form, &*trial.load.name, &*trial.server.id);
         cells.entry(cell).or_default().push(trial);
     }
     cells
@@ -466,7 +466,11 @@ mod tests {
         for table in &page.tables {
             let mut trials = table.rows.iter().flat_map(|row| &row.trials).peekable();
             assert!(trials.peek().is_some(), "{}", table.id);
-            assert!(trials.all(|trial| trial.id.ends_with("-next") == (table.machine == "B")), "{}", table.id);
+            assert!(
+                trials.all(|trial| trial.id.ends_with("-next") == (table.machine == "B")),
+                "{}",
+                table.id
+            );
         }
     }
 

@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn a_short_drain_is_counted_over_its_own_length() {
         let counts = Counts { ok: 64, ..Counts::default() };
-        let interval = |start_ns| Interval::new(Phase::Window, start_ns, Block { counts, ..Block::default() });
+        let interval =
+            |start_ns| Interval::new(Phase::Window, start_ns, Block { counts, ..Block::default() });
         let second = 1_000_000_000;
         let mut run = Run { intervals: vec![interval(0), interval(second)], ..Run::default() };
         run.phases.window.end_ns = second;
