@@ -42,8 +42,10 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Adds a sample with its stack, the innermost function first.
-    pub(crate) fn add(&mut self, thread: String, frames: Vec<Frame>) {
+    /// Adds a sample with its stack, the innermost function first. Unnamed code that calls unnamed code of the same
+    /// module is one entry: without frame pointers perf follows whatever is on the stack, up to 127 steps.
+    pub(crate) fn add(&mut self, thread: String, mut frames: Vec<Frame>) {
+        frames.dedup_by(|next, frame| !frame.is_named() && next == frame);
         let stack: Vec<u32> = frames.into_iter().rev().map(|frame| self.place(frame)).collect();
         *self.counts.entry((thread, stack)).or_default() += 1;
     }
@@ -210,6 +212,17 @@ mod tests {
             (1, UNKNOWN, 1),
         ];
         assert_eq!(calls, expected);
+    }
+
+    #[test]
+    fn unnamed_code_that_calls_itself_is_one_call() {
+        let mut stacks = Stacks::default();
+        let unknown = |module| Frame::user(UNKNOWN, module);
+        let frames =
+            [vec![Frame::user("write", "libc"), unknown("libc")], vec![unknown("app"); 120]].concat();
+        stacks.add("t".to_owned(), [frames, vec![Frame::user("f", "app"), Frame::user("f", "app")]].concat());
+        let names: Vec<String> = stacks.profile().calls.into_iter().map(|call| call.name).collect();
+        assert_eq!(names, ["t", "f", "f", UNKNOWN, UNKNOWN, "write"], "calls of a named function are kept");
     }
 
     #[test]
