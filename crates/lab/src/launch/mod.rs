@@ -257,6 +257,14 @@ impl RunningServer {
         }
     }
 
+    /// The process of its command, if it runs on this machine: the others descend from it, unless they became daemons.
+    pub fn process(&self) -> Option<i32> {
+        match &self.running {
+            Running::Here(processes) => Some(processes.shepherd.command()),
+            Running::There(_) => None,
+        }
+    }
+
     /// How the server's own process ended, if it has.
     pub fn ended(&mut self) -> Option<Ended> {
         match &mut self.running {

@@ -68,6 +68,14 @@ impl LoadFlags {
         Self { max_errors, ..self }
     }
 
+    /// The same load, which watches a process and its descendants (`--pid`) unless the user's flags say which.
+    pub(super) fn watching(mut self, process: i32) -> Self {
+        if !self.run_flags.iter().any(|flag| flag == "--pid" || flag.starts_with("--pid=")) {
+            self.run_flags.push(format!("--pid={process}"));
+        }
+        self
+    }
+
     /// The warm-up before each window.
     pub(super) fn warm_up(&self) -> Duration {
         self.warmup.unwrap_or(Duration::from_secs(1))

@@ -16,6 +16,12 @@ pub(super) fn server_cores(url: &str) -> Vec<u32> {
     cores.into_iter().collect()
 }
 
+/// Whether the processes that listen behind a URL, if any are visible, are a process and its descendants.
+pub(super) fn all_descend_from(process: i32, url: &str) -> bool {
+    let family: BTreeSet<i32> = process::descendants(&[process]).into_iter().chain([process]).collect();
+    listening_processes(url).is_none_or(|listening| listening.is_subset(&family))
+}
+
 /// The processes that listen on the port of a URL, and their descendants.
 fn listening_processes(url: &str) -> Option<BTreeSet<i32>> {
     let url = Url::parse(url).ok()?;
@@ -54,6 +60,9 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         assert!(listening_processes(&url).unwrap().contains(&(std::process::id() as i32)));
         assert!(!server_cores(&url).is_empty());
+        let own = std::process::id() as i32;
+        assert!(all_descend_from(own, &url));
+        assert!(!all_descend_from(i32::MAX, &url), "a process that is not there");
         drop(listener);
         assert!(server_cores(&url).is_empty());
     }

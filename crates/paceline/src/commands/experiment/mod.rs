@@ -19,6 +19,7 @@ pub mod why;
 
 use crate::exit::{Complaint, Status};
 use child::{ChildLoad, LoadFlags};
+use listener::all_descend_from;
 use paceline_experiment::{LoadError, warm_up};
 use paceline_host::Interrupt;
 use server::ServerChild;
@@ -88,8 +89,13 @@ impl ExperimentContext {
             }
         };
         let cores = Rc::clone(&self.cores);
-        let load =
-            ChildLoad::new(url, self.flags.clone(), self.records.clone(), prefix, self.interrupt, cores);
+        let process = server.as_ref().and_then(|server| server.process);
+        // Without it only those that listen would be looked at: nginx, say, and not the PHP behind it.
+        let flags = match process.filter(|process| all_descend_from(*process, &url)) {
+            Some(process) => self.flags.clone().watching(process),
+            None => self.flags.clone(),
+        };
+        let load = ChildLoad::new(url, flags, self.records.clone(), prefix, self.interrupt, cores);
         Ok(OpenTarget { load, server })
     }
 }

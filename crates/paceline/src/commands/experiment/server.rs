@@ -18,6 +18,8 @@ pub(super) struct ServerChild {
     pub(super) url: String,
     /// From its start to its first answer, in nanoseconds.
     pub(super) start_ns: u64,
+    /// The process of its command.
+    pub(super) process: Option<i32>,
 }
 
 impl ServerChild {
@@ -38,7 +40,7 @@ impl ServerChild {
             let child =
                 command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?).spawn()?;
             // It ends the child if its line cannot be read.
-            let mut server = Self { child, url: String::new(), start_ns: 0 };
+            let mut server = Self { child, url: String::new(), start_ns: 0, process: None };
             let mut line = String::new();
             if let Some(stdout) = server.child.stdout.take() {
                 BufReader::new(stdout).read_line(&mut line)?;
@@ -46,8 +48,8 @@ impl ServerChild {
             Ok((server, line.trim().to_owned()))
         };
         let (mut server, line) = start().map_err(|error| failed(error.to_string()))?;
-        if let Ok(Serving { url, first_answer_ns, .. }) = serde_json::from_str(&line) {
-            (server.url, server.start_ns) = (url, first_answer_ns);
+        if let Ok(Serving { url, first_answer_ns, process, .. }) = serde_json::from_str(&line) {
+            (server.url, server.start_ns, server.process) = (url, first_answer_ns, process);
             return Ok(server);
         }
         let status = server.child.wait().map_err(|error| failed(error.to_string()))?;

@@ -69,6 +69,9 @@ pub struct Serving {
     pub first_answer_ns: u64,
     /// The cores it may run on.
     pub cores: Vec<u32>,
+    /// The process of its command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<i32>,
 }
 
 /// Builds the server if anything changed, starts it, prints the URL and waits.
@@ -169,7 +172,7 @@ fn announce(
     let url = format!("{}://{}/", protocol.scheme(false), launch.address);
     let first_answer_ns = launch.startup.first_answer_ns;
     if format.is_json() {
-        let serving = Serving { url, first_answer_ns, cores: cores.to_vec() };
+        let serving = Serving { url, first_answer_ns, cores: cores.to_vec(), process: launch.process() };
         return print(JsonText::of_document(&serde_json::to_string(&serving)?));
     }
     let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
