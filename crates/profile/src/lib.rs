@@ -9,6 +9,7 @@ mod java;
 mod maps;
 mod recording;
 mod script;
+mod stack_method;
 mod stacks;
 
 pub use error::ProfileError;

@@ -1,12 +1,13 @@
 //! Runs `perf`: a recording of some processes, and the reading of its samples.
 //!
 //! perf attaches to every thread that the processes have and follows those that they create. It samples by the hardware's
-//! counter of cycles, or by a timer (`cpu-clock`) on a machine without one: that is its own choice. Stacks are found by
-//! frame pointers; without them, a stack has its innermost function only.
+//! counter of cycles, or by a timer (`cpu-clock`) on a machine without one: that is its own choice. Stacks are found as
+//! the programs need it ([`StackMethod`]).
 
 use crate::ProfileError;
 use crate::maps::PlacedMaps;
 use crate::script::PerfScript;
+use crate::stack_method::StackMethod;
 use paceline_record::Profile;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File, Permissions};
@@ -27,6 +28,8 @@ const WRITE_LIMIT: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// The signal that asks perf to end a recording: SIGINT (signal(7)).
 const END_SIGNAL: i32 = 2;
+/// The longest data of a recording: perf ends it then. Copies of stacks of one busy core need 8 MB a second.
+const MAX_DATA: &str = "512M";
 /// Bytes of perf's messages that are read.
 const MAX_MESSAGES: usize = 64 * 1024;
 
@@ -52,7 +55,9 @@ impl Recording {
         let messages = File::create(message_file(&folder)).map_err(ProfileError::Folder)?;
         let mut command = Command::new("perf");
         // Without -N perf copies every program that it meets to ~/.debug.
-        command.args(["record", "-q", "-N", "--call-graph", "fp", "-F", &FREQUENCY_HZ.to_string()]);
+        let method = StackMethod::for_processes(processes).to_flag();
+        command.args(["record", "-q", "-N", "--call-graph", &method, "-F", &FREQUENCY_HZ.to_string()]);
+        command.args(["--max-size", MAX_DATA]);
         command.arg("-o").arg(data_file(&folder)).args(["-p", &pids.join(",")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages);
         let perf = command.spawn().map_err(not_started)?;

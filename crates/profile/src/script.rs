@@ -83,7 +83,8 @@ fn header(line: &str) -> Option<(&str, &str)> {
 /// contain blanks and parentheses.
 fn frame(line: &str) -> Option<Frame> {
     let (address, rest) = line.trim_start().split_once(' ')?;
-    let address = u64::from_str_radix(address, 16).ok()?;
+    // The highest address is where an unwinder gave up, because the copy of the stack ended.
+    let address = u64::from_str_radix(address, 16).ok().filter(|address| *address != u64::MAX)?;
     let rest = rest.trim_end().strip_suffix(')')?;
     let rest = rest.strip_suffix(" (deleted)").unwrap_or(rest);
     let (name, module) = rest.rsplit_once('(')?;
