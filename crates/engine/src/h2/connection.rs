@@ -24,6 +24,38 @@ const MAX_OUT_BYTES: usize = 256 * 1024;
 /// (`NGHTTP2_DEFAULT_MAX_OBQ_FLOOD_ITEM`; CVE-2019-9512, CVE-2019-9515).
 pub(super) const MAX_UNREAD_ANSWERS: u32 = 1000;
 
+/// Counts the answers to SETTINGS and PING that a server does not read.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadAnswers {
+    /// Those that were written while the following bytes waited.
+    count: u32,
+    /// Bytes of the output: when the socket has taken them, the count begins again.
+    bytes_before: usize,
+}
+
+impl UnreadAnswers {
+    /// Counts an answer that is written to the output.
+    pub(crate) fn add(&mut self) {
+        self.count += 1;
+    }
+
+    /// Notes that the socket has taken `sent` bytes of the output, and that `left` bytes wait.
+    ///
+    /// With an upload the output may never be empty, although the server reads. The answers among the bytes that wait
+    /// now are counted no more, and have been sent when the count begins again.
+    pub(crate) fn sent(&mut self, sent: usize, left: usize) {
+        self.bytes_before = self.bytes_before.saturating_sub(sent);
+        if self.bytes_before == 0 {
+            (self.count, self.bytes_before) = (0, left);
+        }
+    }
+
+    /// Whether the server has to be cut off.
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.count > MAX_UNREAD_ANSWERS
+    }
+}
+
 /// Bytes of a request body that pay for one frame in advance: a server gives back the window for the bytes it reads,
 /// often in small pieces on the stream and on the connection, and may do so after the last of them were sent.
 const BODY_BYTES_PER_FRAME: u32 = 256;
@@ -36,10 +68,7 @@ pub(super) struct Http2Connection {
     pub unsent_since: Nanos,
     /// The block in which the request bytes among them are counted.
     pub unsent_block: BlockIndex,
-    /// Answers to SETTINGS and PING that were written while the following bytes waited.
-    pub unread_answers: u32,
-    /// Bytes of the output: when the socket has taken them, the count of answers begins again.
-    bytes_before_answers: usize,
+    pub unread_answers: UnreadAnswers,
     pub peer: PeerSettings,
     /// Whether the peer's first SETTINGS have come.
     pub greeted: bool,
@@ -77,8 +106,7 @@ impl Default for Http2Connection {
             out: Vec::new(),
             unsent_since: Nanos::ZERO,
             unsent_block: 0,
-            unread_answers: 0,
-            bytes_before_answers: 0,
+            unread_answers: UnreadAnswers::default(),
             peer: PeerSettings::default(),
             greeted: false,
             is_ending: false,
@@ -151,12 +179,7 @@ impl Http2Connection {
     /// Sends the written bytes, as far as the socket has room. Returns how many it took.
     pub(super) fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<usize> {
         let sent = send_waiting(transport, slot, &mut self.out)?;
-        // With an upload the output may never be empty, although the server reads. The answers among the bytes that
-        // wait now are counted no more, and have been sent when the count begins again.
-        self.bytes_before_answers = self.bytes_before_answers.saturating_sub(sent);
-        if self.bytes_before_answers == 0 {
-            (self.unread_answers, self.bytes_before_answers) = (0, self.out.len());
-        }
+        self.unread_answers.sent(sent, self.out.len());
         Ok(sent)
     }
 

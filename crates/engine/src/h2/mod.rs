@@ -22,7 +22,7 @@ use crate::hot::{
 };
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
-use connection::MAX_UNREAD_ANSWERS;
+pub(crate) use connection::UnreadAnswers;
 use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
 use paceline_job::MAX_STREAMS;
 pub(crate) use receive::failure_of;
@@ -195,7 +195,7 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
                 let block = tracker.exchanges().at(slot, connection.body_place).block;
                 tracker.moved(block, body as u64, 0);
             }
-            if connection.unread_answers > MAX_UNREAD_ANSWERS {
+            if connection.unread_answers.are_too_many() {
                 read = read.and_then(|()| Err(unread_answers()));
             }
         }

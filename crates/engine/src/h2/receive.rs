@@ -349,7 +349,7 @@ impl<S: Scenario> Http2State<S> {
                 connection.table.settings_applied(&connection.peer);
                 connection.greeted = true;
                 write_settings_ack(&mut connection.out);
-                connection.unread_answers += 1;
+                connection.unread_answers.add();
                 let limit = connection.peer.max_concurrent_streams;
                 if limit < self.depth.into() {
                     self.stream_limit = Some(self.stream_limit.map_or(limit, |known| known.min(limit)));
@@ -361,7 +361,7 @@ impl<S: Scenario> Http2State<S> {
             FrameEvent::Ping(opaque) => {
                 let connection = &mut self.connections[received.slot as usize];
                 write_ping_ack(&mut connection.out, opaque);
-                connection.unread_answers += 1;
+                connection.unread_answers.add();
                 Ok(())
             }
             FrameEvent::Reset { stream, code } => self.on_reset(stream, code, received),

@@ -49,6 +49,8 @@ pub(super) struct WebSocketConnection {
     pub counts_unsent: bool,
     /// A message that is sent when the handshake is done.
     pub first_message: Vec<u8>,
+    /// The payload of the most recent Ping that came when too many bytes waited for its answer.
+    pub late_ping: Option<Vec<u8>>,
     /// Frames since the last message that were no part of one.
     pub stray_frames: u32,
     /// Whether a Close frame was sent.
@@ -71,6 +73,7 @@ impl WebSocketConnection {
             unsent_block: 0,
             counts_unsent: false,
             first_message: Vec::new(),
+            late_ping: None,
             stray_frames: 0,
             has_closed: false,
         }

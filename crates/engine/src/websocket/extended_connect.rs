@@ -5,7 +5,7 @@
 //! into the answer to the upgrade, and the bytes that follow into DATA and back. A connection counts as made when the
 //! server's SETTINGS have come, which must allow extended CONNECT.
 
-use crate::h2::failure_of;
+use crate::h2::{UnreadAnswers, failure_of};
 use crate::outcome::ConnectionFailure;
 use crate::transport::send_waiting;
 use crate::{IoProgress, Readiness, Slot, Transport, WaitLimit};
@@ -60,6 +60,7 @@ struct Tunnel {
     is_blocked: bool,
     /// Bytes that the transport below has not taken.
     out: Vec<u8>,
+    unread_answers: UnreadAnswers,
     /// Bytes for the handler, which has read the first `read` of them.
     input: Vec<u8>,
     read: usize,
@@ -86,6 +87,7 @@ impl Tunnel {
             receive_windows: [ReceiveWindow::new(OUR_WINDOW); 2],
             is_blocked: false,
             out: Vec::new(),
+            unread_answers: UnreadAnswers::default(),
             input: Vec::new(),
             read: 0,
             was_full: false,
@@ -97,7 +99,8 @@ impl Tunnel {
 
     /// Sends what waits; returns whether all of it was taken.
     fn flush<T: Transport>(&mut self, slot: Slot, transport: &mut T) -> io::Result<bool> {
-        send_waiting(transport, slot, &mut self.out)?;
+        let sent = send_waiting(transport, slot, &mut self.out)?;
+        self.unread_answers.sent(sent, self.out.len());
         Ok(self.out.is_empty())
     }
 
@@ -126,12 +129,16 @@ impl Tunnel {
                 self.table.settings_applied(&self.peer);
                 self.stream_window.shift(change)?;
                 write_settings_ack(&mut self.out);
+                self.unread_answers.add();
                 if self.stage == Stage::Greeting {
                     self.stage = Stage::Idle;
                 }
                 return Ok(change > 0);
             }
-            FrameEvent::Ping(opaque) => write_ping_ack(&mut self.out, opaque),
+            FrameEvent::Ping(opaque) => {
+                write_ping_ack(&mut self.out, opaque);
+                self.unread_answers.add();
+            }
             FrameEvent::WindowUpdate { stream: 0, increment } => {
                 self.connection_window.increase(0, increment)?;
                 return Ok(true);
@@ -271,6 +278,9 @@ impl<T: Transport> ExtendedConnect<T> {
         }
         // A broken connection is reported by the next read.
         let _ = tunnel.flush(slot, &mut self.inner);
+        if tunnel.unread_answers.are_too_many() {
+            tunnel.failure = tunnel.failure.or(Some(ConnectionFailure::Flood));
+        }
         Ok(count)
     }
 }
@@ -375,6 +385,66 @@ impl<T: Transport> Transport for ExtendedConnect<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_http::h2::{write_ping, write_settings};
+
+    /// A server that allows extended CONNECT, and then sends a hundred pings and a byte of DATA with each read.
+    #[derive(Default)]
+    struct Pings {
+        has_greeted: bool,
+        /// Whether it reads nothing.
+        is_deaf: bool,
+    }
+
+    impl Transport for Pings {
+        type Inner = Self;
+
+        fn connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+            Ok(IoProgress::Done)
+        }
+
+        fn finish_connect(&mut self, _: Slot) -> io::Result<IoProgress> {
+            Ok(IoProgress::Done)
+        }
+
+        fn send(&mut self, _: Slot, bytes: &[u8]) -> io::Result<usize> {
+            if self.is_deaf { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(bytes.len()) }
+        }
+
+        fn receive(&mut self, _: Slot, buffer: &mut [u8]) -> io::Result<usize> {
+            let mut frames = Vec::new();
+            if std::mem::replace(&mut self.has_greeted, true) {
+                (0..100).for_each(|_| write_ping(&mut frames, [0; 8]));
+                write_data(&mut frames, STREAM, b"x", false);
+            } else {
+                write_settings(&mut frames, &[(ENABLE_CONNECT_PROTOCOL, 1)]);
+            }
+            buffer[..frames.len()].copy_from_slice(&frames);
+            Ok(frames.len())
+        }
+
+        fn close(&mut self, _: Slot) {}
+
+        fn wait(&mut self, _: WaitLimit, _: &mut Vec<Readiness>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_server_that_reads_no_answer_to_its_pings_is_cut_off() {
+        for (is_deaf, reads) in [(false, 1_000), (true, 12)] {
+            let mut transport = ExtendedConnect::new(Scheme::Ws, 1, Pings::default());
+            assert_eq!(transport.connect(0).unwrap(), IoProgress::Done);
+            transport.tunnels[0].stage = Stage::Open;
+            transport.inner.is_deaf = is_deaf;
+            for _ in 0..reads {
+                assert_eq!(transport.receive(0, &mut [0; 8]).unwrap(), 1);
+            }
+            // The answers to the first read are not counted, and 1,000 more may wait.
+            let read = transport.receive(0, &mut [0; 8]);
+            let failure = read.err().and_then(|error| ConnectionFailure::within(&error));
+            assert_eq!(failure, is_deaf.then_some(ConnectionFailure::Flood));
+        }
+    }
 
     #[test]
     fn frames_without_bytes_of_the_websocket_are_a_flood() {

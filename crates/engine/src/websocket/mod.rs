@@ -172,16 +172,23 @@ impl ProtocolHandler for WebSocket {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        _: Nanos,
+        now: Nanos,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {
-        let connection = &mut self.state.connections[slot as usize];
-        let sent = connection.flush(slot, transport)?;
-        if connection.counts_unsent {
-            tracker.moved(connection.unsent_block, sent as u64, 0);
+        loop {
+            let connection = &mut self.state.connections[slot as usize];
+            let sent = connection.flush(slot, transport)?;
+            if connection.counts_unsent {
+                tracker.moved(connection.unsent_block, sent as u64, 0);
+            }
+            if !connection.out.is_empty() {
+                return Ok(IoProgress::Pending);
+            }
+            if !self.state.answer_late_ping(slot, now) {
+                return Ok(IoProgress::Done);
+            }
         }
-        Ok(if connection.out.is_empty() { IoProgress::Done } else { IoProgress::Pending })
     }
 
     #[inline]

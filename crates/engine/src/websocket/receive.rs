@@ -11,6 +11,9 @@ use paceline_job::AnswerRule;
 
 /// The number of frames in sequence that are no part of a message above which a connection is closed: as over HTTP/2.
 const MAX_STRAY_FRAMES: u32 = 10_000;
+/// The number of bytes waiting for room in a socket from which on only the most recent Ping is answered: the answers to
+/// 500 of the longest Pings.
+const MAX_WAITING_BYTES: usize = 64 << 10;
 /// The maximum length of a message that is judged whole, as of a body.
 const MAX_KEPT: usize = 1 << 20;
 
@@ -178,12 +181,7 @@ impl WebSocketState {
             }
             WebSocketEvent::Ping(payload) => {
                 self.on_stray(received)?;
-                let connection = &mut self.connections[received.slot as usize];
-                if !connection.has_closed {
-                    // Its bytes are counted for no message.
-                    connection.counts_unsent &= !connection.out.is_empty();
-                    self.messages.write_control(Opcode::Pong, payload, &mut connection.out);
-                }
+                self.on_ping(payload, received.slot);
                 self.count(received);
                 Ok(Flow::Keep)
             }
@@ -194,6 +192,36 @@ impl WebSocketState {
             }
             WebSocketEvent::Close { code, reason } => self.on_close(code, reason, received),
         }
+    }
+
+    /// Answers a Ping. While many bytes wait for room, only the most recent one will be answered (RFC 6455 §5.5.3), so
+    /// that a server that sends Pings and reads nothing does not make them grow without a limit.
+    fn on_ping(&mut self, payload: &[u8], slot: Slot) {
+        let connection = &mut self.connections[slot as usize];
+        if connection.has_closed {
+            return;
+        }
+        if connection.late_ping.is_some() || connection.out.len() >= MAX_WAITING_BYTES {
+            let late = connection.late_ping.get_or_insert_default();
+            late.clear();
+            late.extend_from_slice(payload);
+            return;
+        }
+        // Its bytes are counted for no message.
+        connection.counts_unsent &= !connection.out.is_empty();
+        self.messages.write_control(Opcode::Pong, payload, &mut connection.out);
+    }
+
+    /// Answers the Ping whose answer had no room, once all other bytes were sent. Returns whether it did.
+    pub(super) fn answer_late_ping(&mut self, slot: Slot, now: Nanos) -> bool {
+        let connection = &mut self.connections[slot as usize];
+        if !connection.out.is_empty() {
+            return false;
+        }
+        let Some(payload) = connection.late_ping.take() else { return false };
+        (connection.counts_unsent, connection.unsent_since) = (false, now);
+        self.messages.write_control(Opcode::Pong, &payload, &mut connection.out);
+        true
     }
 
     /// Counts the received bytes for the oldest exchange.
@@ -250,6 +278,8 @@ impl WebSocketState {
         if std::mem::replace(&mut connection.has_closed, true) {
             return;
         }
+        // No frame follows it (RFC 6455 §5.5.1).
+        connection.late_ping = None;
         connection.counts_unsent &= !connection.out.is_empty();
         let payload = code.0.to_be_bytes();
         let payload = if code == CloseCode::NO_STATUS { &[][..] } else { &payload };

@@ -478,6 +478,62 @@ fn a_subscription_is_sent_when_the_connection_is_open() {
     assert_eq!(failures, [ConnectionFailure::ClosedUnanswered]);
 }
 
+/// A server whose sockets have no room for some sends after the first message, and which answers that 150 ms later.
+struct Deaf {
+    server: Server,
+    /// How many of these sends are left, once the message has come.
+    left: Option<u32>,
+}
+
+impl Script for Deaf {
+    fn connect(&mut self, slot: Slot, now: Nanos) -> Connect {
+        self.server.connect(slot, now)
+    }
+
+    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
+
+    fn bytes(&mut self, slot: Slot, bytes: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
+        let is_read = self.server.bytes(slot, bytes, now, acts);
+        if self.left.is_none() && self.server.peers[&slot].messages > 0 {
+            self.left = Some(100);
+            acts.push((now + Nanos::from_millis(150), send(frame(0x81, b"hello"))));
+        }
+        is_read
+    }
+
+    fn takes(&mut self, wanted: usize) -> usize {
+        match &mut self.left {
+            None | Some(0) => wanted,
+            Some(left) => {
+                *left -= 1;
+                0
+            }
+        }
+    }
+}
+
+#[test]
+fn the_most_recent_ping_is_answered_when_a_server_reads_late() {
+    let payload = |number: u32| format!("{number:0125}").into_bytes();
+    // 4,000 pings in forty sends.
+    let pings = move |_: &[u8], _: u64| -> Vec<Act> {
+        let ping = |number| frame(0x89, &payload(number));
+        (0..40).map(|some| send((100 * some..100 * (some + 1)).flat_map(ping).collect::<Vec<_>>())).collect()
+    };
+    let server = Deaf { server: server(pings), left: None };
+    let frames = Rc::clone(&server.server.frames);
+    let settings = settings(messages("hello", exact), 1).with(|job| job.connections = 1);
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    assert_eq!(outcome.total.counts.ended(Ending::Ok), 1, "{:?}", outcome.connections.failures);
+    assert_eq!(outcome.total.counts.sent_bytes, 11, "pongs are no part of a message");
+    let frames = frames.take();
+    let pongs: Vec<_> = frames.iter().filter(|(first, _)| *first == 0x8a).map(|(_, payload)| payload).collect();
+    // Those of 131 bytes that began within 64 KiB, and the last.
+    assert_eq!(pongs.len(), 501 + 1);
+    assert!((0..501).zip(&pongs).all(|(number, pong)| **pong == payload(number)));
+    assert_eq!(*pongs[501], payload(3_999));
+}
+
 /// A server that does anything, as determined by a seed.
 fn misbehaving(seed: u64) -> Server {
     let random = std::cell::RefCell::new(Random::new(seed));
