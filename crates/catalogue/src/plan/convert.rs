@@ -2,6 +2,7 @@
 
 use super::planned_load::{CapacitySearch, LaunchGroup, LoadEnd, LoadHttp, LoadPace, LoadWork, PlannedLoad};
 use super::{Balance, LoadSearch, Pin, PinDatabase, Plan, PlanLoad};
+use paceline_job::MAX_STREAMS;
 use paceline_record::{Arrivals, RateShare, VariantKind};
 use std::time::Duration;
 
@@ -215,9 +216,10 @@ fn unsupported_setting(load: &PlanLoad) -> Option<KeyProblem> {
     if load.requests.is_some() && load.warmup.is_some_and(|warmup| !warmup.is_zero()) {
         return Some(("warmup", "`warmup` needs `duration`: a load with `requests` has no warm-up".into()));
     }
-    let most = u32::from(u16::MAX);
-    if load.depth > most {
-        return Some(("depth", format!("`depth` is {}; the maximum is {most}", load.depth)));
+    let (most, over) =
+        if load.has_streams() { (MAX_STREAMS, " over HTTP/2 and HTTP/3") } else { (u16::MAX, "") };
+    if load.depth > most.into() {
+        return Some(("depth", format!("`depth` is {}; the maximum is {most}{over}", load.depth)));
     }
     let requests = load.requests_per_connection.filter(|requests| *requests > u64::from(u32::MAX))?;
     let problem = format!("`requests_per_connection` is {requests}; the maximum is {}", u32::MAX);

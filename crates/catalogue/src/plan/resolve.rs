@@ -7,6 +7,7 @@ use super::{LoadHttp, POOL, Plan, PlannedLoad};
 use crate::{
     Balancer, Catalogue, CatalogueError, Database, Manifest, Trait, Workload, WorkloadCase, nearest,
 };
+use paceline_job::MAX_STREAMS;
 use paceline_record::{DatabaseLoad, Load, Trial, VariantKind, WorkloadProtocol};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -395,6 +396,10 @@ fn unfit(load: &PlannedLoad, case: &WorkloadCase) -> Option<&'static str> {
         (
             load.requests_per_connection.is_some() && case.protocol == WorkloadProtocol::Grpc,
             "`requests_per_connection` does not apply to gRPC",
+        ),
+        (
+            load.depth > MAX_STREAMS.into() && case.protocol == WorkloadProtocol::Grpc,
+            "a connection of gRPC cannot have as many streams as `depth`",
         ),
         (
             load.depth > 1 && is_stream && is_http && !load.has_streams(),

@@ -186,6 +186,11 @@ fn invalid_plans_are_reported() {
         ("64", "0", "small.toml:12: load `closed`: `connections` and `depth` must be at least 1"),
         ("64", "64\ndepth = 65536", "small.toml:13: load `closed`: `depth` is 65536; the maximum is 65535"),
         (
+            "64",
+            "64\ndepth = 32769\nhttp = \"3\"",
+            "small.toml:13: load `closed`: `depth` is 32769; the maximum is 32768 over HTTP/2 and HTTP/3",
+        ),
+        (
             "\"2s\"\n",
             "\"2s\"\nrequests_per_connection = 4294967296\n",
             "small.toml:20: load `fixed`: `requests_per_connection` is 4294967296; the maximum is 4294967295",
@@ -474,6 +479,26 @@ fn workloads_of_other_protocols_are_measured_where_a_load_fits() {
     };
     assert_eq!(protocol("a-echo single echo plain"), (WorkloadProtocol::WebSocket, None, false));
     assert_eq!(protocol("a-http3 single hello h3"), (WorkloadProtocol::Http, Some("3".to_owned()), true));
+}
+
+#[test]
+fn a_load_for_grpc_has_no_more_streams_than_a_connection() {
+    let tree = TestTree::new();
+    let call = "about = \"x\"\nprotocol = \"grpc\"\n[stream]\nformat = \"messages\"\n[[case]]\npath = \"/a.B/C\"\n\
+                [case.expect]\nevents = 3\n";
+    tree.write("workloads/call.toml", call);
+    tree.write("servers/a-call/server.toml", &MANIFEST.replace("[\"hello\", \"tetra\"]", "[\"call\"]"));
+    let text = "name = \"p\"\nrepeats = 1\nworkloads = [\"call\"]\n[select]\nservers = [\"a-*\"]\n\
+                [[load]]\nname = \"plain\"\nconnections = 4\nduration = \"1s\"\n\
+                [[load]]\nname = \"deep\"\nconnections = 4\nduration = \"1s\"\ndepth = 32768\n";
+    let resolved = |text: &str| {
+        let resolution = parse(text).unwrap().resolve(&tree.catalogue()).unwrap();
+        (resolution.cells.len(), resolution.notes)
+    };
+    assert_eq!(resolved(text), (2, vec![]));
+    let note = "load deep is not measured with workload call: \
+                a connection of gRPC cannot have as many streams as `depth`";
+    assert_eq!(resolved(&text.replace("32768", "32769")), (1, vec![note.to_owned()]));
 }
 
 fn words() -> impl Strategy<Value = Vec<String>> {
