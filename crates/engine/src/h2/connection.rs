@@ -64,7 +64,7 @@ const BODY_BYTES_PER_FRAME: u32 = 256;
 pub(super) struct Http2Connection {
     /// Bytes that the socket has not taken.
     pub out: Vec<u8>,
-    /// Since when they wait.
+    /// Since when they wait, or when the socket last took some.
     pub unsent_since: Nanos,
     /// The block in which the request bytes among them are counted.
     pub unsent_block: BlockIndex,

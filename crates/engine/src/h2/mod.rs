@@ -179,6 +179,7 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> Result<Flow, ProtocolFault> {
+        let had_unsent = !self.state.connections[slot as usize].out.is_empty();
         let repeated = self.read_repeats(slot, input, now, tracker);
         let mut read = Ok(());
         if repeated < input.len() {
@@ -186,9 +187,12 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         }
         let connection = &mut self.state.connections[slot as usize];
         if !connection.out.is_empty() {
-            connection.unsent_since = now;
             // The next read reports a broken connection.
             let sent = connection.flush(slot, transport).unwrap_or(0);
+            // A server that sends and reads nothing does not defer the timeout of bytes that waited before.
+            if sent > 0 || !had_unsent {
+                connection.unsent_since = now;
+            }
             if connection.body_out > 0 {
                 let body = sent.min(connection.body_out);
                 connection.body_out -= body;
@@ -209,7 +213,7 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
     fn flush<T: Transport>(
         &mut self,
         slot: Slot,
-        _: Nanos,
+        now: Nanos,
         tracker: &mut Tracker<'_>,
         transport: &mut T,
     ) -> io::Result<IoProgress> {
@@ -219,6 +223,9 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
                 return Err(ConnectionFailure::BodyUnreadable.into());
             }
             let sent = connection.flush(slot, transport)?;
+            if sent > 0 || connection.out.is_empty() {
+                connection.unsent_since = now;
+            }
             let block = match connection.body_out {
                 0 => connection.unsent_block,
                 _ => tracker.exchanges().at(slot, connection.body_place).block,

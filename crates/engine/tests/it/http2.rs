@@ -472,6 +472,8 @@ struct Deaf {
     sends: u32,
     /// How many of them are left.
     left: u32,
+    /// The number of pings that follow each request, 20 ms apart.
+    pings: u64,
 }
 
 impl Script for Deaf {
@@ -487,6 +489,10 @@ impl Script for Deaf {
         let is_read = self.server.bytes(slot, bytes, now, acts);
         if self.server.requests > before {
             self.left = self.sends;
+            let mut ping = Vec::new();
+            write_ping(&mut ping, [0; 8]);
+            let ping = |number| (now + Nanos(20 * number * MS.0), Act::Send(ping.as_slice().into()));
+            acts.extend((1..=self.pings).map(ping));
         }
         is_read
     }
@@ -515,7 +521,7 @@ fn a_server_that_reads_no_answer_to_its_pings_is_cut_off() {
         job.window = paceline_engine::Bound::Requests(3);
     });
     let run = |sends, answer: Answer| {
-        let server = Deaf { server: server(&[], answer), sends, left: 0 };
+        let server = Deaf { server: server(&[], answer), sends, left: 0, pings: 0 };
         simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap()
     };
     let endless: Answer = |out, stream, _| ping_between_pieces(out, stream, 5_000);
@@ -532,6 +538,15 @@ fn a_server_that_reads_no_answer_to_its_pings_is_cut_off() {
     let outcome = run(5, late);
     assert_eq!(outcome.connections.failures, [], "all of it was answered");
     assert_eq!(outcome.total.counts.body_bytes, 2_700);
+}
+
+#[test]
+fn pings_do_not_defer_the_timeout_of_a_server_that_reads_nothing() {
+    let settings = over_http2(closed_loop(1, 1), 1, 0).with(|job| job.timeout = Nanos::from_millis(100));
+    let server = Deaf { server: server(&[], good), sends: u32::MAX, left: 0, pings: 100 };
+    let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    let unread = failures(&outcome, ConnectionFailure::Unread);
+    assert!(unread >= 4, "in a second of connections that last 120 ms: {:?}", outcome.connections.failures);
 }
 
 /// Responds in HTTP/1.1 to any input, or sends nothing.
