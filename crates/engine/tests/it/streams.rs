@@ -431,6 +431,23 @@ fn a_stream_ends_as_asked() {
 }
 
 #[test]
+fn a_stream_that_has_ended_as_asked_does_not_time_out() {
+    let pieces: Vec<(u64, &str)> = (1..=5).map(|tenth| (10 * tenth, "data: a\n\n")).collect();
+    for protocol in BOTH {
+        let five = StreamPlan { events: Some(5), ..sent_events() };
+        // The timeout is shorter than the time that the server has to end its response.
+        let change = |job: &mut Job| (job.timeout, job.protocol) = (ms(50), protocol);
+        let settings = Settings { requests: requests(five), ..once(3) }.with(change);
+        let feed = Feed::new(protocol, &pieces, End::Never);
+        let outcome = simulate(&settings, feed, &VirtualClock::new(Nanos::ZERO)).unwrap();
+        assert_eq!(ended(&outcome), [(Ending::Ok, 3)]);
+        assert_eq!(outcome.connections.failures, [], "{protocol:?}");
+        let cut = if protocol == Protocol::Http2 { 0 } else { 3 };
+        assert_eq!((outcome.connections.closed_as_asked, outcome.connections.closed_by_us), (cut, 0));
+    }
+}
+
+#[test]
 fn the_timeout_is_for_each_gap() {
     for protocol in BOTH {
         // 5.7 s in all, 1.9 s between events; then silence.

@@ -1,6 +1,7 @@
 //! Handles timers: deadlines of requests, limits of attempts to connect, pauses, think times, and the end of the drain.
 
 use super::Traffic;
+use crate::hot::exchange::ExchangeIndex;
 use crate::hot::pool::{ClosedBy, ConnectionState};
 use crate::hot::protocol::{CancelOutcome, ProtocolHandler};
 use crate::hot::scenario::Scenario;
@@ -58,9 +59,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         if self.tracker.exchanges().live(slot) == 0 {
             return self.disconnect(slot, ClosedBy::Us, Some(ConnectionFailure::Unread), now);
         }
+        let latest = now.since(self.settings.job.timeout);
+        self.end_silent_streams(slot, latest, now);
+        if !self.pool.state(slot).is_ready() {
+            return;
+        }
         let was_full = self.room(slot) == 0;
         let mut broken = None;
-        let latest = now.since(self.settings.job.timeout);
         for place in 0..self.tracker.exchanges().places() {
             if !self.tracker.has_waited_since(slot, place, latest) {
                 continue;
@@ -117,16 +122,35 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 break;
             }
             if self.tracker.must_end_stream(slot, place, now) {
-                let was_full = self.tracker.schedule().is_open() && self.room(slot) == 0;
-                let flow = self.protocol.end_stream(slot, place, now, &mut self.tracker, &mut self.transport);
-                let answered = self.tracker.take_answered();
-                self.last_progress = now;
-                self.pool.served(slot);
-                self.live_on(slot, Ok(flow), answered, was_full, now);
+                self.end_stream(slot, place, now);
             }
         }
         self.tracker.stream_alarm_rang(slot);
         self.watch_streams(slot);
+    }
+
+    /// Ends the streams of a connection that have ended as asked, and whose responses have been silent since `latest`:
+    /// the timeout may be shorter than the time that a server has to end them, and they have not timed out.
+    fn end_silent_streams(&mut self, slot: Slot, latest: Nanos, now: Nanos) {
+        for place in 0..self.tracker.exchanges().places() {
+            if !self.pool.state(slot).is_ready() {
+                break;
+            }
+            let is_silent = self.tracker.has_waited_since(slot, place, latest);
+            if is_silent && self.tracker.has_ended_stream(slot, place, now) {
+                self.end_stream(slot, place, now);
+            }
+        }
+    }
+
+    /// Ends the response at a place, whose stream has ended as asked.
+    fn end_stream(&mut self, slot: Slot, place: ExchangeIndex, now: Nanos) {
+        let was_full = self.tracker.schedule().is_open() && self.room(slot) == 0;
+        let flow = self.protocol.end_stream(slot, place, now, &mut self.tracker, &mut self.transport);
+        let answered = self.tracker.take_answered();
+        self.last_progress = now;
+        self.pool.served(slot);
+        self.live_on(slot, Ok(flow), answered, was_full, now);
     }
 
     /// Continues a body that may be sent now, or sets the alarm for when it may.
