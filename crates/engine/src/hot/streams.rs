@@ -229,8 +229,8 @@ impl Stream {
             self.fault = Some(StreamFault::NotJson(self.events));
         }
         self.content.clear();
-        // No byte stands between two messages of a WebSocket: one has to contain the whole text.
-        if plan.format == EventFormat::Messages {
+        // No byte stands between two chunks or messages of a WebSocket: one has to contain the whole text.
+        if matches!(plan.format, EventFormat::Chunks | EventFormat::Messages) {
             self.matched = 0;
         }
         if self.has_text || plan.events == Some(self.events) {

@@ -448,6 +448,21 @@ fn a_stream_that_has_ended_as_asked_does_not_time_out() {
 }
 
 #[test]
+fn a_text_ends_a_stream_of_chunks_if_one_contains_it() {
+    let chunks = [(10, "[DO"), (20, "NE]"), (30, "a [DONE] b")];
+    let done = StreamPlan { until: TextSearch::new(b"[DONE]"), ..plan(EventFormat::Chunks) };
+    for protocol in BOTH {
+        for gives in [1, usize::MAX] {
+            let mut feed = Feed::new(protocol, &chunks, End::Whole);
+            (feed.gives, feed.end.0) = (gives, ms(40));
+            let outcome = run(once(1), done.clone(), feed);
+            let events = outcome.total.counts.streams.events;
+            assert_eq!((ended(&outcome), events), (vec![(Ending::Ok, 1)], 3), "{protocol:?}");
+        }
+    }
+}
+
+#[test]
 fn the_timeout_is_for_each_gap() {
     for protocol in BOTH {
         // 5.7 s in all, 1.9 s between events; then silence.
