@@ -12,6 +12,9 @@ use std::io::{self, Read};
 
 /// The maximum length of a decoded body: a megabyte of gzip can expand to a gigabyte.
 const MAX_DECODED_BYTES: usize = 16 << 20;
+/// The maximum number of frames of a body of zstd: each needs a decoder, and so many cost about as much as a body of the
+/// maximum length.
+const MAX_FRAMES: u32 = 10_000;
 /// The buffer for the input of brotli, which is in memory already.
 const BROTLI_BUFFER: usize = 4096;
 
@@ -80,7 +83,12 @@ fn read<'b>(coding: &'static str, decoder: impl Read) -> Result<Cow<'b, [u8]>, D
 fn read_frames<'b>(mut frames: &[u8]) -> Result<Cow<'b, [u8]>, DecodeError> {
     let mut content = Vec::new();
     let invalid = |problem: String| DecodeError::Invalid { coding: "zstd", problem };
+    let mut count = 0;
     while !frames.is_empty() {
+        count += 1;
+        if count > MAX_FRAMES {
+            return Err(invalid(format!("it has more than {MAX_FRAMES} frames, which is not supported")));
+        }
         match StreamingDecoder::new(&mut frames) {
             Ok(decoder) => append("zstd", decoder, &mut content)?,
             Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
@@ -178,6 +186,15 @@ mod tests {
         assert_eq!(decoded(ContentCoding::Zstd, &frames).as_deref(), Ok(&b"hellohello"[..]));
         assert!(decoded(ContentCoding::Zstd, &skipped[..10]).is_err(), "incomplete");
         assert!(decoded(ContentCoding::Zstd, b"hello").is_err(), "not zstd");
+    }
+
+    #[test]
+    fn a_body_of_zstd_has_a_limited_number_of_frames() {
+        let most = HELLO_ZSTD.repeat(MAX_FRAMES as usize);
+        let content = decoded(ContentCoding::Zstd, &most).unwrap();
+        assert!(*content == *b"hello".repeat(MAX_FRAMES as usize));
+        let fault = decoded(ContentCoding::Zstd, &[&most[..], HELLO_ZSTD].concat()).unwrap_err();
+        assert!(fault.to_string().contains("more than 10000 frames"), "{fault}");
     }
 
     #[test]
