@@ -24,6 +24,7 @@ use crate::hot::{
 };
 use crate::random::Random;
 use crate::{Ending, Nanos, Requests, Settings, Slot, decoded};
+use jiff::Timestamp;
 use paceline_http::{Expander, Scheme};
 use paceline_stats::Histogram;
 use std::cmp::Reverse;
@@ -71,6 +72,8 @@ pub struct Sessions {
     /// The maximum number of redirects of a request, and the scheme that they must keep.
     follow: u16,
     scheme: Scheme,
+    /// The wall clock at the start of the run, in seconds since 1970: a cookie whose lifetime ended before is removed.
+    started_s: i64,
     counts: ScenarioCounts,
 }
 
@@ -288,6 +291,7 @@ impl Scenario for Sessions {
             open: 0,
             follow: settings.job.follow,
             scheme: settings.job.url.scheme,
+            started_s: Timestamp::now().as_second(),
             plan,
             requests,
         }
@@ -435,8 +439,9 @@ impl Scenario for Sessions {
     ) -> bool {
         let Some(user) = self.connections[slot as usize].at[usize::from(place)].take() else { return false };
         if self.plan.takes_cookies {
+            let started_s = self.started_s;
             let SessionUser { cookies, head, .. } = self.user(slot, user);
-            cookies.take(head);
+            cookies.take(head, started_s);
         }
         if self.follow(slot, place, user, &response, now, tracker) {
             return true;
