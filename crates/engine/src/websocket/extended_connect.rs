@@ -40,7 +40,9 @@ enum Stage {
     Asked,
     /// DATA is the WebSocket's bytes.
     Open,
-    /// The server has refused: what follows is left out.
+    /// The server has refused: the beginning of its body may follow in the same read.
+    Refusing,
+    /// The refusal was passed on: what follows is left out.
     Refused,
 }
 
@@ -56,6 +58,8 @@ struct Tunnel {
     stream_window: SendWindow,
     connection_window: SendWindow,
     receive_windows: [ReceiveWindow; 2],
+    /// The beginning of the body of a refusal.
+    refusal: Vec<u8>,
     /// Whether a send found no window.
     is_blocked: bool,
     /// Bytes that the transport below has not taken.
@@ -85,6 +89,7 @@ impl Tunnel {
             stream_window: SendWindow::new(WINDOW_DEFAULT),
             connection_window: SendWindow::new(WINDOW_DEFAULT),
             receive_windows: [ReceiveWindow::new(OUR_WINDOW); 2],
+            refusal: Vec::new(),
             is_blocked: false,
             out: Vec::new(),
             unread_answers: UnreadAnswers::default(),
@@ -154,8 +159,10 @@ impl Tunnel {
                         write_window_update(&mut self.out, id, increment);
                     }
                 }
-                if self.stage == Stage::Open {
-                    self.input.extend_from_slice(piece);
+                match self.stage {
+                    Stage::Open => self.input.extend_from_slice(piece),
+                    Stage::Refusing => self.refusal.extend_from_slice(piece),
+                    _ => {}
                 }
                 self.has_ended |= end_stream;
             }
@@ -178,16 +185,30 @@ impl Tunnel {
 
     /// Reads the head of the response, and writes the answer to the upgrade request.
     fn on_fields(&mut self, block: &[u8]) -> Result<(), Http2Error> {
-        self.answer.begin();
-        let answer = &mut self.answer;
+        // The fields of a later block are decoded for the sake of the table alone.
+        let mut later = ExtendedConnectAnswer::default();
+        let answer = if self.stage == Stage::Asked { &mut self.answer } else { &mut later };
+        answer.begin();
         self.decoder
             .decode(block, &mut HpackScratch::default(), |field| answer.read(field.name, field.value))?;
         if self.stage != Stage::Asked || self.answer.is_interim() {
             return Ok(());
         }
-        self.answer.write(&mut self.input);
-        self.stage = if self.answer.is_success() { Stage::Open } else { Stage::Refused };
+        if self.answer.is_success() {
+            self.answer.write(&mut self.input);
+            self.stage = Stage::Open;
+        } else {
+            self.stage = Stage::Refusing;
+        }
         Ok(())
+    }
+
+    /// A read has ended: passes a refusal on, with what came of its body. A server may send no more.
+    fn end_read(&mut self) {
+        if self.stage == Stage::Refusing {
+            self.answer.write_refusal(&std::mem::take(&mut self.refusal), &mut self.input);
+            self.stage = Stage::Refused;
+        }
     }
 
     /// Copies bytes for the handler; returns how many.
@@ -273,6 +294,7 @@ impl<T: Transport> ExtendedConnect<T> {
                 Err(error) => tunnel.failure = Some(failure_of(&error)),
             }
         }
+        tunnel.end_read();
         if has_room && std::mem::take(&mut tunnel.is_blocked) {
             self.owing.push((slot, true));
         }
@@ -461,5 +483,28 @@ mod tests {
             assert_eq!(tunnel.on_frame(event), if event == data { Ok(false) } else { flood });
         }
         assert_eq!(tunnel.input, b"x");
+    }
+
+    #[test]
+    fn a_refusal_has_the_beginning_of_its_body() {
+        let mut tunnel = Tunnel::new();
+        tunnel.stage = Stage::Asked;
+        let data = |piece: &'static [u8]| FrameEvent::Data {
+            stream: STREAM,
+            piece,
+            flow_bytes: 2,
+            end_frame: true,
+            end_stream: false,
+        };
+        // `:status: 404`, as the static table has it (RFC 7541, appendix A).
+        let fields = FrameEvent::FieldBlock { stream: STREAM, block: &[0x8d], end_stream: false };
+        let trailers = FrameEvent::FieldBlock { stream: STREAM, block: &[0x88], end_stream: true };
+        for event in [fields, data(b"no"), data(b"ne"), trailers] {
+            assert_eq!(tunnel.on_frame(event), Ok(false));
+        }
+        tunnel.end_read();
+        assert_eq!(tunnel.on_frame(data(b"at")), Ok(false));
+        tunnel.end_read();
+        assert_eq!(tunnel.input, b"HTTP/1.1 404 \r\nContent-Length: 4\r\n\r\nnone");
     }
 }

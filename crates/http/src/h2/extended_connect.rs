@@ -5,6 +5,7 @@ use super::frame::{close_field_block, write_field_block};
 use super::hpack::{HpackEncoder, Indexing};
 use super::message::RequestText;
 use super::request::RequestTable;
+use super::response::status_of;
 use crate::websocket::accept_of;
 use crate::{MAX_HEAD_BYTES, Scheme};
 
@@ -67,8 +68,7 @@ impl ExtendedConnectAnswer {
     /// Reads a field of the response.
     pub fn read(&mut self, name: &[u8], value: &[u8]) {
         if name == b":status" {
-            let digits = std::str::from_utf8(value).ok();
-            self.status = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+            self.status = status_of(value).unwrap_or(0);
         } else if name.starts_with(b"sec-websocket-") && self.fields.len() <= MAX_HEAD_BYTES {
             // Each byte of a block may stand for an entry of the table: a longer answer is refused by its reader.
             [name, b": ", value, b"\r\n"].into_iter().for_each(|part| self.fields.extend_from_slice(part));
@@ -85,12 +85,15 @@ impl ExtendedConnectAnswer {
         (200..300).contains(&self.status)
     }
 
-    /// Appends the answer to the upgrade request: status 101, or the status of a refusal without its body.
+    /// Appends the answer to the upgrade request, if that was refused: the status, and the beginning of the body.
+    pub fn write_refusal(&self, body: &[u8], out: &mut Vec<u8>) {
+        let head = format!("HTTP/1.1 {} \r\nContent-Length: {}\r\n\r\n", self.status, body.len());
+        out.extend_from_slice(head.as_bytes());
+        out.extend_from_slice(body);
+    }
+
+    /// Appends the answer to the upgrade request, if the WebSocket is open: status 101.
     pub fn write(&self, out: &mut Vec<u8>) {
-        if !self.is_success() {
-            let head = format!("HTTP/1.1 {} \r\nContent-Length: 0\r\n\r\n", self.status);
-            return out.extend_from_slice(head.as_bytes());
-        }
         out.extend_from_slice(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n",
         );
@@ -106,7 +109,7 @@ mod tests {
     use super::*;
     use crate::LineEnds;
     use crate::h2::{FrameEvent, FrameReader, HpackDecoder, HpackScratch, PeerSettings, write_settings};
-    use crate::websocket::{Handshake, HandshakeKey, HandshakeStep};
+    use crate::websocket::{Handshake, HandshakeError, HandshakeKey, HandshakeStep};
 
     /// The upgrade request of RFC 6455 §1.3.
     const UPGRADE: &[u8] = b"GET /chat HTTP/1.1\r\nHost: a:1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -156,16 +159,36 @@ mod tests {
     fn the_response_answers_the_upgrade() {
         let mut answer = ExtendedConnectAnswer::default();
         answer.key_of(UPGRADE);
-        for (status, step) in [("200", Some(HandshakeStep::Open)), ("403", None)] {
+        let refused = |status, body: &str| Err(HandshakeError::Refused { status, body: body.to_owned() });
+        for (status, body, expected) in [
+            ("200", "", Ok(HandshakeStep::Open)),
+            ("403", "", refused(403, "")),
+            ("403", "no entry\n", refused(403, "no entry")),
+        ] {
             answer.begin();
             answer.read(b":status", status.as_bytes());
             answer.read(b"sec-websocket-protocol", b"chat");
             let mut text = Vec::new();
-            answer.write(&mut text);
+            match answer.is_success() {
+                true => answer.write(&mut text),
+                false => answer.write_refusal(body.as_bytes(), &mut text),
+            }
             let key = HandshakeKey::from_nonce(*b"the sample nonce");
             let mut handshake = Handshake::new(&key, LineEnds::CrLf);
             let read = handshake.read(&text, ["chat"].into_iter());
-            assert_eq!(read.ok().map(|(step, _)| step), step, "{status}");
+            assert_eq!(read.map(|(step, _)| step), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_status_has_three_digits() {
+        let mut answer = ExtendedConnectAnswer::default();
+        for (status, is_success) in
+            [("200", true), ("+200", false), ("+20", false), ("0200", false), ("20", false), ("", false)]
+        {
+            answer.begin();
+            answer.read(b":status", status.as_bytes());
+            assert_eq!(answer.is_success(), is_success, "{status}");
         }
     }
 }

@@ -359,10 +359,9 @@ impl FieldReading {
         if name != b":status" || self.has_regular {
             return Err(MalformedResponse::PseudoField { name: name.escape_ascii().to_string() });
         }
-        match (value, self.status) {
-            ([a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'], None) => {
-                let digits = [a, b, c].map(|digit| u16::from(digit - b'0'));
-                self.status = Some(digits[0] * 100 + digits[1] * 10 + digits[2]);
+        match (status_of(value), self.status) {
+            (Some(status), None) => {
+                self.status = Some(status);
                 Ok(())
             }
             _ => Err(MalformedResponse::Status),
@@ -397,6 +396,13 @@ impl FieldReading {
             }
         }
     }
+}
+
+/// The status of a `:status` field: three digits, of which the first is not 0 (RFC 9113 §8.3.2, RFC 9110 §15).
+pub(super) fn status_of(value: &[u8]) -> Option<u16> {
+    let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else { return None };
+    let [a, b, c] = [a, b, c].map(|digit| u16::from(digit - b'0'));
+    Some(a * 100 + b * 10 + c)
 }
 
 /// The progress of the response on one stream (RFC 9113 §8.1): interim heads, a head, a body, trailers.

@@ -105,6 +105,9 @@ fn respond(out: &mut Vec<u8>, manner: Manner) {
     let (mut encoder, mut block) = (HpackEncoder::default(), Vec::new());
     encoder.field(b":status", status, Indexing::Omit, &mut block);
     write_field_block(out, 1, &block, false);
+    if let Manner::Refuse = manner {
+        write_data(out, 1, b"no entry", false);
+    }
 }
 
 /// Answers the whole messages in the input, of up to 125 bytes: each frame in two pieces of DATA.
@@ -159,6 +162,7 @@ fn servers_without_websocket_over_http2_are_explained() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{errors}");
     assert!(errors.contains("answered the WebSocket handshake with status 403"), "{errors}");
+    assert!(errors.contains("its body: no entry"), "{errors}");
     let (record, output) = run(&plain(&[(ENABLE_CONNECT_PROTOCOL, 1)], Manner::Reset), &[]);
     let counts = &record["total"]["counts"];
     // A run gives up on such a server.
