@@ -1,7 +1,10 @@
-//! Any bytes as the stream of an HTTP/3 response, or of a server's control stream: no panic, no loop, and the same events
-//! one byte at a time as at once. Field sections are decoded, and a section that is recognised has the same contents.
+//! Any bytes as the stream of an HTTP/3 response, of a server's control stream, or of its QPACK decoder: no panic, no loop,
+//! and the same events one byte at a time as at once. Field sections are decoded, and a section that is recognised has
+//! the same contents.
 
-use paceline_http::h3::{FrameEvent, FrameReader, QpackScratch, SectionDecoder, decode_section};
+use paceline_http::h3::{
+    DecoderStreamReader, FrameEvent, FrameReader, QpackScratch, SectionDecoder, decode_section,
+};
 
 /// Events and errors as texts; neighbouring pieces of DATA are joined.
 fn read(mut reader: FrameReader, bytes: &[u8], piece_bytes: usize) -> Vec<String> {
@@ -50,10 +53,23 @@ fn check_section(section: &[u8], sections: &mut SectionDecoder) {
     }
 }
 
+/// Whether a server's QPACK decoder may send these bytes.
+fn may_be_of_decoder(bytes: &[u8], piece_bytes: usize) -> bool {
+    let mut reader = DecoderStreamReader::default();
+    bytes.chunks(piece_bytes).all(|piece| reader.read(piece).is_ok())
+}
+
 pub fn run(input: (bool, &[u8])) {
     let (is_control, bytes) = input;
     let reader = || if is_control { FrameReader::control() } else { FrameReader::request() };
     let whole = read(reader(), bytes, bytes.len().max(1));
     assert_eq!(read(reader(), bytes, 1), whole);
     assert_eq!(read(reader(), bytes, 7), whole);
+    let whole = may_be_of_decoder(bytes, bytes.len().max(1));
+    assert_eq!(may_be_of_decoder(bytes, 1), whole);
+    assert_eq!(may_be_of_decoder(bytes, 7), whole);
+    if whole {
+        // Each instruction cancels a stream (RFC 9204 section 4.4.2).
+        assert!(bytes.first().is_none_or(|byte| byte & 0xc0 == 0x40));
+    }
 }
