@@ -112,6 +112,11 @@ impl BodyPieces {
         self.length
     }
 
+    /// The number of its bytes in memory.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.length.saturating_sub(self.files().map(|file| file.length()).sum())
+    }
+
     /// The files that it is read from; one may occur more than once.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Arc<BodyFile>> {
         self.pieces.iter().filter_map(|piece| match &piece.content {
@@ -242,7 +247,7 @@ mod tests {
                 false => pieces.push_bytes(&content[range]),
             }
         }
-        assert_eq!((pieces.length(), pieces.files().count()), (100, 4));
+        assert_eq!((pieces.length(), pieces.files().count(), pieces.kept_bytes()), (100, 4, 39));
         assert_eq!(pieces.read_all().unwrap(), content);
         for start in 0..=content.len() {
             for end in start..=content.len() {

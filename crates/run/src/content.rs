@@ -33,15 +33,22 @@ pub(crate) struct ContentReader {
     stdin_read_by: Option<String>,
     /// The longest file that is not read while it is sent.
     pub kept_bytes: u64,
+    /// The number of bytes of a form that may still be kept in memory: further files are read while they are sent.
+    form_room: u64,
 }
 
 impl Default for ContentReader {
     fn default() -> Self {
-        Self { stdin_read_by: None, kept_bytes: KEPT_FILE_BYTES }
+        Self { stdin_read_by: None, kept_bytes: KEPT_FILE_BYTES, form_room: MAX_BYTES }
     }
 }
 
 impl ContentReader {
+    /// The longest file that is kept in memory now.
+    fn longest_kept(&self) -> u64 {
+        self.kept_bytes.min(self.form_room)
+    }
+
     /// The bytes of a body. `named_by` is the flag or key that specifies it.
     pub(crate) fn read(
         &mut self,
@@ -136,7 +143,7 @@ impl ContentReader {
         is_literal: bool,
     ) -> Result<BodyContent, RunError> {
         let shown = format!("{named_by} @{}", path.display());
-        let (file, folder) = match copy_body(&shown, stream, self.kept_bytes, MAX_COPY_BYTES)? {
+        let (file, folder) = match copy_body(&shown, stream, self.longest_kept(), MAX_COPY_BYTES)? {
             CopiedBody::Kept(bytes) => return Ok(BodyContent::Kept(bytes)),
             CopiedBody::File(file, folder) => (file, folder),
         };
@@ -164,7 +171,7 @@ impl ContentReader {
         let wrong = |problem: &str| RunError::usage(format!("{named_by} @{shown}: {problem}"));
         let cannot = |error: io::Error| wrong(&format!("cannot read {shown}")).because(error);
         let is_long = |about: io::Result<std::fs::Metadata>| {
-            about.is_ok_and(|about| about.is_file() && about.len() > self.kept_bytes)
+            about.is_ok_and(|about| about.is_file() && about.len() > self.longest_kept())
         };
         let is_standard_input = path == Path::new("-");
         let file = if is_standard_input {
@@ -201,8 +208,24 @@ impl ContentReader {
     }
 
     /// Encodes a form from its parts (RFC 7578, RFC 2046 section 5.1.1). A part is kept in memory or read while it is
-    /// sent, as a literal body with its content would be.
+    /// sent, as a literal body with its content would be. All parts together are kept up to the maximum of one.
     fn form(
+        &mut self,
+        named_by: &str,
+        boundary: &str,
+        parts: &[FormPart],
+        conflict: Option<&str>,
+        inputs: &mut Inputs,
+    ) -> Result<BodyPieces, RunError> {
+        // A form may be a part of another one.
+        let room = self.form_room;
+        let form = self.encode_form(named_by, boundary, parts, conflict, inputs);
+        self.form_room = room;
+        form
+    }
+
+    /// As [`Self::form`], and uses up the room.
+    fn encode_form(
         &mut self,
         named_by: &str,
         boundary: &str,
@@ -216,6 +239,14 @@ impl ContentReader {
                 BodyContent::Kept(bytes) => BodyPieces::from(bytes),
                 BodyContent::Read(pieces) => pieces,
             };
+            let kept_bytes = content.kept_bytes();
+            if let Some(conflict) = conflict
+                && kept_bytes > self.form_room
+            {
+                let reason = format!("a larger form cannot be combined with {conflict}");
+                return Err(too_long_to_keep(&format!("{named_by}: the form"), reason));
+            }
+            self.form_room = self.form_room.saturating_sub(kept_bytes);
             let has_boundary = content.contains(boundary.as_bytes()).map_err(|error| {
                 RunError::usage(format!("{named_by}: cannot read the part {:?}", part.name)).because(error)
             })?;
@@ -463,6 +494,32 @@ mod tests {
         }
         let nested = sent(4, &form([form([])]), false, None).unwrap_err();
         assert!(nested.contains("the part \"0\" contains the boundary limit"), "{nested}");
+    }
+
+    #[test]
+    fn the_parts_of_a_form_are_kept_up_to_a_sum() {
+        let (_file, content) = named_file(b"12345");
+        let expected = form_bytes(&[b"12345"; 4]);
+        for (form_room, conflict, files) in
+            [(20, None, 0), (19, None, 1), (9, None, 3), (4, None, 4), (20, Some("--cookies"), 0)]
+        {
+            let mut contents = ContentReader { kept_bytes: 5, form_room, ..ContentReader::default() };
+            let form = form(vec![content.clone(); 4]);
+            // Each form has all of the room.
+            for _ in 0..2 {
+                let body = contents.body("--body", &form, false, conflict, &mut Inputs::default()).unwrap();
+                let (read_files, bytes) = match body {
+                    BodyContent::Kept(bytes) => (0, bytes),
+                    BodyContent::Read(pieces) => (pieces.files().count(), pieces.read_all().unwrap()),
+                };
+                assert_eq!((read_files, &bytes), (files, &expected), "{form_room}");
+            }
+        }
+        let mut contents = ContentReader { form_room: 19, ..ContentReader::default() };
+        let form = form(vec![content; 4]);
+        let body = contents.body("--body", &form, false, Some("--cookies"), &mut Inputs::default());
+        let Err(RunError::Usage(problem)) = body else { panic!("it is kept") };
+        assert_eq!(problem.hint.as_deref(), Some("a larger form cannot be combined with --cookies"));
     }
 
     #[test]

@@ -20,7 +20,8 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Descriptors that a run needs in addition to its connections and those of each thread: standard streams, files.
+/// Descriptors that a run needs in addition to its connections, those of each thread and the files of bodies: standard
+/// streams, other files.
 const DESCRIPTORS_BESIDE: u64 = 16;
 /// Descriptors that each thread needs in addition to its connections: an epoll, and at the ends of the window its
 /// schedstat.
@@ -65,6 +66,8 @@ impl Prepared {
         job.check()?;
         let local = asked_sources(job.source.as_deref())?;
         let destination = Destination::find(&job, &local, inputs)?;
+        // Bodies may have many files, which stay open.
+        let descriptor_limit = raise_descriptor_limit();
         let calls = Calls::find(&mut job, &destination, inputs)?;
         let (requests, body_files) = match job.is_websocket() {
             true => (websocket::messages(&job, inputs)?, Vec::new()),
@@ -73,7 +76,8 @@ impl Prepared {
         notices.extend(body_files.iter().filter_map(|file| file.notice()));
         let requests = Arc::new(requests);
         let cores = allowed_cores();
-        let threads = threads_for(job.connections, job.threads, raise_descriptor_limit(), &mut notices)?;
+        let beside = DESCRIPTORS_BESIDE + body_files.len() as u64;
+        let threads = threads_for(job.connections, job.threads, beside, descriptor_limit, &mut notices)?;
         let thread_count = threads.unwrap_or(job.threads);
         let mut prepared = Self {
             settings: Settings {
@@ -229,22 +233,23 @@ fn raise_descriptor_limit() -> u64 {
 }
 
 /// Number of threads needed to hold the connections if one descriptor table is too small: each thread gets a separate
-/// table, and the limit counts per table. `None` if one is enough.
+/// table, and the limit counts per table. Each has `beside` descriptors of the process. `None` if one is enough.
 fn threads_for(
     connections: u32,
     threads: u32,
+    beside: u64,
     descriptor_limit: u64,
     notices: &mut Vec<String>,
 ) -> Result<Option<u32>, RunError> {
     let of_threads = u64::from(threads) * DESCRIPTORS_PER_THREAD;
-    if u64::from(connections) + of_threads + DESCRIPTORS_BESIDE <= descriptor_limit {
+    if u64::from(connections) + of_threads + beside <= descriptor_limit {
         return Ok(None);
     }
-    let room = descriptor_limit.saturating_sub(DESCRIPTORS_BESIDE + DESCRIPTORS_PER_THREAD);
+    let room = descriptor_limit.saturating_sub(beside + DESCRIPTORS_PER_THREAD);
     let needed = u64::from(connections).div_ceil(room.max(1));
     if room == 0 || needed > MAX_TABLES {
         if room == 0 {
-            let least = DESCRIPTORS_BESIDE + DESCRIPTORS_PER_THREAD + 1;
+            let least = beside + DESCRIPTORS_PER_THREAD + 1;
             return Err(RunError::environment(format!(
                 "the limit of open files is {descriptor_limit}, too low for a run: even one connection needs {least}"
             ))
@@ -286,16 +291,23 @@ mod tests {
     #[test]
     fn threads_leave_descriptors_for_their_own_files() {
         let mut notices = Vec::new();
-        let mut threads =
-            |connections, threads| threads_for(connections, threads, 1_024, &mut notices).unwrap();
+        let mut threads = |connections, threads| {
+            threads_for(connections, threads, DESCRIPTORS_BESIDE, 1_024, &mut notices).unwrap()
+        };
         assert_eq!((threads(1_000, 4), threads(1_006, 1)), (None, None));
         // Over the limit with the epolls of 32 threads, and far below it with a table for each thread.
         assert_eq!((threads(1_000, 5), threads(1_000, 32)), (Some(5), Some(32)));
         assert_eq!((threads(1_007, 1), threads(2_012, 1), threads(2_013, 2)), (Some(2), Some(2), Some(3)));
         assert_eq!(threads(128 * 1_006, 1), Some(128));
         assert!(notices[0].starts_with("using 2 threads instead of 1"), "{notices:?}");
-        assert!(threads_for(128 * 1_006 + 1, 1, 1_024, &mut Vec::new()).is_err());
-        let Err(RunError::Environment(problem)) = threads_for(1, 1, 18, &mut Vec::new()) else { panic!() };
+        let threads =
+            |connections, beside, limit| threads_for(connections, 1, beside, limit, &mut Vec::new());
+        assert!(threads(128 * 1_006 + 1, DESCRIPTORS_BESIDE, 1_024).is_err());
+        let Err(RunError::Environment(problem)) = threads(1, DESCRIPTORS_BESIDE, 18) else { panic!() };
         assert!(!problem.hint.unwrap().contains("-c"), "fewer connections do not help");
+        // With a hundred files of bodies, which each table has.
+        let needed = |connections| threads(connections, DESCRIPTORS_BESIDE + 100, 1_024).unwrap();
+        assert_eq!((needed(906), needed(907)), (None, Some(2)));
+        assert_eq!((needed(1_812), needed(1_813)), (Some(2), Some(3)));
     }
 }
