@@ -1,6 +1,6 @@
-//! Any bytes as the stream of an HTTP/3 response, of a server's control stream, or of its QPACK decoder: no panic, no loop,
-//! and the same events one byte at a time as at once. Field sections are decoded, and a section that is recognised has
-//! the same contents.
+//! Any bytes as the stream of an HTTP/3 response, of a server's control stream, or of its QPACK decoder: no panic, no
+//! loop, and the same events one byte at a time as at once. Field sections are decoded, and a section that is
+//! recognised has the same contents.
 
 use paceline_http::h3::{
     DecoderStreamReader, FrameEvent, FrameReader, QpackScratch, SectionDecoder, decode_section,

@@ -12,8 +12,8 @@ use std::io::{self, Read};
 
 /// The maximum length of a decoded body: a megabyte of gzip can expand to a gigabyte.
 const MAX_DECODED_BYTES: usize = 16 << 20;
-/// The maximum number of frames of a body of zstd: each needs a decoder, and so many cost about as much as a body of the
-/// maximum length.
+/// The maximum number of frames of a body of zstd: each needs a decoder, and so many cost about as much as a body of
+/// the maximum length.
 const MAX_FRAMES: u32 = 10_000;
 /// The buffer for the input of brotli, which is in memory already.
 const BROTLI_BUFFER: usize = 4096;

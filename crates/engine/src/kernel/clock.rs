@@ -2,8 +2,8 @@
 //!
 //! Runs use it, and so do the binary's record of their seconds and its reference server. This file also has the
 //! settings that a worker's thread requests from the kernel before it begins: precise timers, a descriptor table. The
-//! wall clock is read only in `timestamps.rs`, to be compared with this one, and before a run with sessions, for the dates
-//! of cookies.
+//! wall clock is read only in `timestamps.rs`, to be compared with this one, and before a run with sessions, for the
+//! dates of cookies.
 
 use crate::{Clock, Nanos};
 

@@ -79,8 +79,8 @@ impl Cookies {
     }
 }
 
-/// Whether the lifetime of a cookie with these attributes is over: Max-Age overrides Expires, the last of several counts,
-/// and what is not valid is ignored (RFC 6265 §5.2.1, §5.2.2, §5.3).
+/// Whether the lifetime of a cookie with these attributes is over: Max-Age overrides Expires, the last of several
+/// counts, and what is not valid is ignored (RFC 6265 §5.2.1, §5.2.2, §5.3).
 fn is_over<'a>(attributes: impl Iterator<Item = &'a [u8]>, now_s: i64) -> bool {
     let (mut by_age, mut by_date) = (None, None);
     for attribute in attributes {
