@@ -527,7 +527,8 @@ fn the_most_recent_ping_is_answered_when_a_server_reads_late() {
     assert_eq!(outcome.total.counts.ended(Ending::Ok), 1, "{:?}", outcome.connections.failures);
     assert_eq!(outcome.total.counts.sent_bytes, 11, "pongs are no part of a message");
     let frames = frames.take();
-    let pongs: Vec<_> = frames.iter().filter(|(first, _)| *first == 0x8a).map(|(_, payload)| payload).collect();
+    let pongs: Vec<_> =
+        frames.iter().filter(|(first, _)| *first == 0x8a).map(|(_, payload)| payload).collect();
     // Those of 131 bytes that began within 64 KiB, and the last.
     assert_eq!(pongs.len(), 501 + 1);
     assert!((0..501).zip(&pongs).all(|(number, pong)| **pong == payload(number)));
