@@ -168,7 +168,7 @@ struct ServerReady {
 
 impl ServerProcess {
     fn start(row: &ExperimentRow, workspace: &Workspace) -> anyhow::Result<Self> {
-        let port = port::free_port().context("no free port")?;
+        let port = port::free_port(Ipv4Addr::LOCALHOST.into()).context("no free port")?;
         let filled = workspace.fill(&row.server, row, &port.to_string(), "");
         let is_floor = filled.program == "floor-server";
         let mut shepherd = start(&filled, &workspace.cores(&row.server_cores)?, "server", workspace)?;
