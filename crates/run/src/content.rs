@@ -499,7 +499,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_form_are_kept_up_to_a_sum() {
         let (_file, content) = named_file(b"12345");
-        let expected = form_bytes(&[b"12345"; 4]);
+        let expected = form_bytes(&[&b"12345"[..]; 4]);
         for (form_room, conflict, files) in
             [(20, None, 0), (19, None, 1), (9, None, 3), (4, None, 4), (20, Some("--cookies"), 0)]
         {
