@@ -26,6 +26,9 @@ export function chosen(query: Query, key: string): string[] {
   return (query[key] ?? "").split("|").filter(Boolean);
 }
 
+/** The names of the filters that an address chooses values of. */
+export const activeFilters = (query: Query): string[] => FILTERS.filter(({ key }) => chosen(query, key).length > 0).map(({ name }) => name);
+
 /** The choices of a page without those that filter servers by what they are or what they are called. */
 export const withoutFilters = (query: Query): Query => ({ ...query, ...Object.fromEntries(FILTERS.map(({ key }) => [key, ""])), q: "" });
 
