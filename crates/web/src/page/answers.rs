@@ -68,7 +68,7 @@ pub struct Answer {
 pub enum AnswerDecision {
     /// One server is ahead of all others.
     One,
-    /// Several may be the first, and others are behind.
+    /// Several may be the first, and others are behind; or one may be, and whether it is ahead of all is not known.
     Several,
     /// No row is proven to be behind another.
     Nothing,
