@@ -7,6 +7,7 @@ use paceline_http::Url;
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, ToSocketAddrs as _};
+use std::path::Path;
 
 /// The cores that the processes which listen behind a URL may run on; none if they are not on this machine's loopback
 /// interface, or not visible.
@@ -16,8 +17,12 @@ pub(super) fn server_cores(url: &str) -> Vec<u32> {
     cores.into_iter().collect()
 }
 
-/// Whether the processes that listen behind a URL, if any are visible, are a process and its descendants.
+/// Whether a process is running, and the processes that listen behind a URL, if any are visible, are it and its
+/// descendants. The process of a command ends early if the command becomes a daemon.
 pub(super) fn all_descend_from(process: i32, url: &str) -> bool {
+    if !Path::new("/proc").join(process.to_string()).exists() {
+        return false;
+    }
     let family: BTreeSet<i32> = process::descendants(&[process]).into_iter().chain([process]).collect();
     listening_processes(url).is_none_or(|listening| listening.is_subset(&family))
 }
@@ -65,6 +70,7 @@ mod tests {
         assert!(!all_descend_from(i32::MAX, &url), "a process that is not there");
         drop(listener);
         assert!(server_cores(&url).is_empty());
+        assert!(all_descend_from(own, &url) && !all_descend_from(i32::MAX, &url), "no listener is visible");
     }
 
     #[test]
