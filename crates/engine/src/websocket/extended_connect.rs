@@ -21,8 +21,8 @@ use std::io;
 const WIRE_BYTES: usize = 64 << 10;
 /// The only stream of a connection.
 const STREAM: u32 = 1;
-/// The number of frames in sequence without a byte of the WebSocket above which a connection is closed: as of those of a
-/// WebSocket that are no part of a message.
+/// The number of frames in sequence without a byte of the WebSocket above which a connection is closed: as of those of
+/// a WebSocket that are no part of a message.
 const MAX_IDLE_FRAMES: u16 = 10_000;
 /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 §3).
 const ENABLE_CONNECT_PROTOCOL: u16 = 8;

@@ -1,7 +1,8 @@
 //! The cases of the Autobahn test suite for WebSocket, sections 1 to 7, as a client meets them.
 //!
-//! The numbers are those of the suite (`crossbario/autobahn-testsuite`). Its client echoes every message; here a load sends
-//! one message and awaits that, and the frames of a case come before it. What the client sends is compared frame by frame.
+//! The numbers are those of the suite (`crossbario/autobahn-testsuite`). Its client echoes every message; here a load
+//! sends one message and awaits that, and the frames of a case come before it. What the client sends is compared frame
+//! by frame.
 
 use crate::websocket::{Server, exact, frame, messages_of, send, server, settings};
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};

@@ -157,8 +157,8 @@ pub enum Http3Error {
     /// An instruction that needs the dynamic table, whose capacity is 0 (RFC 9204 §3.2.3).
     #[error("HTTP/3 header compression: an instruction for the dynamic table, which has no room")]
     EncoderStream,
-    /// Instructions on the decoder's stream other than Stream Cancellation, although no section refers to the dynamic table
-    /// (RFC 9204 §4.4).
+    /// Instructions on the decoder's stream other than Stream Cancellation, although no section refers to the dynamic
+    /// table (RFC 9204 §4.4).
     #[error("HTTP/3 header compression: an acknowledgement of the dynamic table, which is not used")]
     DecoderStream,
     /// A field section that cannot be decoded (RFC 9204 §6).

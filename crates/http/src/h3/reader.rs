@@ -274,9 +274,9 @@ fn is_known(kind: u64) -> bool {
 /// The maximum number of bytes of the integer of an instruction before its last one: 62 bits (RFC 9204 §4.1.1).
 const MAX_INTEGER_BYTES: u8 = 9;
 
-/// Reads the instructions of a server's QPACK decoder. Requests refer to no dynamic table, so only Stream Cancellation may
-/// come, with which a server reports that it reads no more of a request, for example of one that was reset (RFC 9204
-/// §2.2.2.2, §4.4.2). It has no meaning without the table.
+/// Reads the instructions of a server's QPACK decoder. Requests refer to no dynamic table, so only Stream Cancellation
+/// may come, with which a server reports that it reads no more of a request, for example of one that was reset (RFC
+/// 9204 §2.2.2.2, §4.4.2). It has no meaning without the table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DecoderStreamReader {
     /// Bytes so far of an instruction that is incomplete.
