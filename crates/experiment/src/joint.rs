@@ -122,7 +122,7 @@ fn launches<'a>(rows: impl Iterator<Item = &'a Row>, metric: &Metric) -> Vec<f64
     means_over_rows(&rows).into_iter().map(|(_, mean)| mean).collect()
 }
 
-/// Corrects the p values of one metric over all servers.
+/// Corrects the p values of one metric over all servers, and over both loops where they are compared apart.
 fn correct(family: &mut [JointComparison]) {
     let mut tested: Vec<&mut MetricComparison> = family
         .iter_mut()
