@@ -60,6 +60,11 @@ impl UnreadAnswers {
 /// often in small pieces on the stream and on the connection, and may do so after the last of them were sent.
 const BODY_BYTES_PER_FRAME: u32 = 256;
 
+/// The number of useless frames after bytes of a body were sent: below zero it is what they pay for.
+pub(crate) fn after_body(stray_frames: i64, bytes: u32) -> i64 {
+    stray_frames.min(0) - i64::from(bytes / BODY_BYTES_PER_FRAME)
+}
+
 /// One connection.
 pub(super) struct Http2Connection {
     /// Bytes that the socket has not taken.
@@ -163,7 +168,7 @@ impl Http2Connection {
 
     /// Notes that bytes of a request body were written: the peer's frames are not useless.
     pub(super) fn body_written(&mut self, bytes: u32) {
-        self.stray_frames = self.stray_frames.min(0) - i64::from(bytes / BODY_BYTES_PER_FRAME);
+        self.stray_frames = after_body(self.stray_frames, bytes);
         self.has_written_body = true;
     }
 

@@ -22,11 +22,11 @@ use crate::hot::{
 };
 use crate::outcome::ConnectionFailure;
 use crate::{IoProgress, Nanos, Settings, Slot, Transport};
-pub(crate) use connection::UnreadAnswers;
+pub(crate) use connection::{UnreadAnswers, after_body};
 use paceline_http::h2::{ErrorCode, FrameEvent, FrameReader, Http2Error, write_goaway};
 use paceline_job::MAX_STREAMS;
-pub(crate) use receive::failure_of;
 use receive::{Http2State, ReadContext, fault, unread_answers};
+pub(crate) use receive::{MAX_STRAY_FRAMES, failure_of};
 use std::io;
 
 /// The number of streams cancelled without a response between them after which a connection is closed: more looks like

@@ -20,7 +20,7 @@ use paceline_http::h2::{
 
 /// The maximum number of frames for ended streams, and of window updates, between which no response and no byte of a body
 /// moves: more is a flood.
-const MAX_STRAY_FRAMES: i64 = 10_000;
+pub(crate) const MAX_STRAY_FRAMES: u16 = 10_000;
 
 /// The maximum number of bytes kept of GOAWAY's debug data.
 const MAX_DEBUG_BYTES: usize = 200;
@@ -774,10 +774,10 @@ impl<S: Scenario> Http2State<S> {
         let connection = &mut self.connections[slot as usize];
         connection.window_at_stray = connection.receive_window.available();
         connection.stray_frames += 1;
-        if connection.stray_frames <= MAX_STRAY_FRAMES {
+        if connection.stray_frames <= i64::from(MAX_STRAY_FRAMES) {
             return Ok(());
         }
-        Err(Http2Error::Flood { limit: MAX_STRAY_FRAMES as u16 })
+        Err(Http2Error::Flood { limit: MAX_STRAY_FRAMES })
     }
 
     /// Whether a connection has ended: the server announced it, or its stream ids are used up, and no request is in

@@ -5,7 +5,7 @@
 //! into the answer to the upgrade, and the bytes that follow into DATA and back. A connection counts as made when the
 //! server's SETTINGS have come, which must allow extended CONNECT.
 
-use crate::h2::{UnreadAnswers, failure_of};
+use crate::h2::{MAX_STRAY_FRAMES, UnreadAnswers, after_body, failure_of};
 use crate::outcome::ConnectionFailure;
 use crate::transport::send_waiting;
 use crate::{IoProgress, Readiness, Slot, Transport, WaitLimit};
@@ -21,9 +21,6 @@ use std::io;
 const WIRE_BYTES: usize = 64 << 10;
 /// The only stream of a connection.
 const STREAM: u32 = 1;
-/// The number of frames in sequence without a byte of the WebSocket above which a connection is closed: as of those of
-/// a WebSocket that are no part of a message.
-const MAX_IDLE_FRAMES: u16 = 10_000;
 /// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 §3).
 const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
@@ -71,7 +68,7 @@ struct Tunnel {
     /// Whether the last read from below was full, so that there may be more.
     was_full: bool,
     /// Frames since the last bytes of the WebSocket, in either direction.
-    idle_frames: u16,
+    stray_frames: i64,
     /// Whether the server has ended the stream or the connection.
     has_ended: bool,
     failure: Option<ConnectionFailure>,
@@ -96,7 +93,7 @@ impl Tunnel {
             input: Vec::new(),
             read: 0,
             was_full: false,
-            idle_frames: 0,
+            stray_frames: 0,
             has_ended: false,
             failure: None,
         }
@@ -113,12 +110,12 @@ impl Tunnel {
     fn count(&mut self, event: FrameEvent<'_>) -> Result<(), Http2Error> {
         let has_bytes = matches!(event, FrameEvent::Data { piece, .. } if !piece.is_empty());
         if has_bytes && self.stage == Stage::Open {
-            self.idle_frames = 0;
+            self.stray_frames = self.stray_frames.min(0);
         } else if event != FrameEvent::NeedMore {
-            self.idle_frames += 1;
+            self.stray_frames += 1;
         }
-        match self.idle_frames > MAX_IDLE_FRAMES {
-            true => Err(Http2Error::Flood { limit: MAX_IDLE_FRAMES }),
+        match self.stray_frames > i64::from(MAX_STRAY_FRAMES) {
+            true => Err(Http2Error::Flood { limit: MAX_STRAY_FRAMES }),
             false => Ok(()),
         }
     }
@@ -360,7 +357,7 @@ impl<T: Transport> Transport for ExtendedConnect<T> {
         }
         tunnel.stream_window.consume(piece.len() as u32);
         tunnel.connection_window.consume(piece.len() as u32);
-        tunnel.idle_frames = 0;
+        tunnel.stray_frames = after_body(tunnel.stray_frames, piece.len() as u32);
         write_data(&mut tunnel.out, STREAM, piece, false);
         tunnel.flush(slot, &mut self.inner)?;
         Ok(piece.len())
@@ -476,10 +473,10 @@ mod tests {
         let (end_frame, end_stream) = (true, false);
         let data = FrameEvent::Data { stream: STREAM, piece: b"x", flow_bytes: 1, end_frame, end_stream };
         for event in [data, idle] {
-            for _ in 0..MAX_IDLE_FRAMES {
+            for _ in 0..MAX_STRAY_FRAMES {
                 assert_eq!(tunnel.on_frame(idle), Ok(false));
             }
-            let flood = Err(Http2Error::Flood { limit: MAX_IDLE_FRAMES });
+            let flood = Err(Http2Error::Flood { limit: MAX_STRAY_FRAMES });
             assert_eq!(tunnel.on_frame(event), if event == data { Ok(false) } else { flood });
         }
         assert_eq!(tunnel.input, b"x");

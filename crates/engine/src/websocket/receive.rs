@@ -2,6 +2,7 @@
 
 use super::connection::{Phase, SWITCHED, WebSocketConnection};
 use super::outgoing::{Messages, Upgrades};
+use crate::h2::MAX_STRAY_FRAMES;
 use crate::hot::{Exchange, ExchangeIndex, Flow, ProtocolFault, ReceivedResponse, Tracker};
 use crate::outcome::ConnectionFailure;
 use crate::{BodyCheck, BodyFault, Ending, Nanos, RequestKind, Slot};
@@ -9,8 +10,6 @@ use paceline_http::websocket::{CloseCode, HandshakeError, HandshakeStep, Opcode,
 use paceline_http::{ContentCoding, equal};
 use paceline_job::AnswerRule;
 
-/// The number of frames in sequence that are no part of a message above which a connection is closed: as over HTTP/2.
-const MAX_STRAY_FRAMES: u32 = 10_000;
 /// The number of bytes waiting for room in a socket from which on only the most recent Ping is answered: the answers to
 /// 500 of the longest Pings.
 const MAX_WAITING_BYTES: usize = 64 << 10;
@@ -235,7 +234,7 @@ impl WebSocketState {
     fn on_stray(&mut self, received: &mut Received<'_, '_>) -> Result<(), ProtocolFault> {
         let connection = &mut self.connections[received.slot as usize];
         connection.stray_frames += 1;
-        if connection.stray_frames > MAX_STRAY_FRAMES {
+        if connection.stray_frames > u32::from(MAX_STRAY_FRAMES) {
             return Err(ProtocolFault::from_failure(ConnectionFailure::Flood));
         }
         Ok(())

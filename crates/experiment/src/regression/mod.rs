@@ -75,9 +75,12 @@ pub fn run_regression(
             sides => gate.take(&sides?),
         };
         let elapsed = bench.elapsed();
-        let outcome = gate.outcome();
         let each = elapsed / u32::try_from(gate.blocks).unwrap_or(u32::MAX);
         let is_last = next_look(gate.blocks).is_none() || elapsed + each > plan.budget;
+        if is_last {
+            gate.judge_failures();
+        }
+        let outcome = gate.outcome();
         let report = gate.report(elapsed, bench.moved_cores(), outcome);
         observer(&report);
         if outcome != RegressionOutcome::Undecided || is_last {
@@ -177,9 +180,13 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// Compares the failed requests, as the metrics at the looks alone: a test after every block would call chance a
-    /// difference more often. One load is enough to fail, so the loads share the error rate, as the cells do.
+    /// Compares the failed requests from the first look on: at the looks of the metrics and after the last block, because
+    /// a test after every block would call chance a difference more often. One load is enough to fail, so the loads share
+    /// the error rate, as the cells do.
     fn judge_failures(&mut self) {
+        if next_look(0).is_some_and(|first| self.blocks < first) {
+            return;
+        }
         let loads = self.failures.len();
         for (failures, [of_base, of_candidate]) in self.failures.iter_mut().zip(&self.outcomes) {
             let [base, candidate] = failures.shares();
