@@ -470,7 +470,7 @@ export interface ComparePage {
   equivalence: number;
   /** Servers over all of their rows together. */
   joint: (JointRow)[];
-  /** What differs between their machines: `kernel: 6.2 instead of 6.1`. */
+  /** What differs between the machines of compared rows: `kernel: 6.2 instead of 6.1`. */
   machine_differs: (string)[];
   /** The metrics that both have. */
   metrics: (MetricPage)[];
@@ -488,6 +488,10 @@ export interface CompareRow {
   form: string;
   /** The load, as side A has it. */
   load: Load;
+  /** The label of side A's machine, where its round ran on several. */
+  machine_a?: string;
+  /** The label of side B's machine, where its round ran on several. */
+  machine_b?: string;
   /** Both figures and their ratio, by metric. */
   pairs: Record<string, PairValue>;
   /** The server on either side. */
@@ -1290,6 +1294,8 @@ export interface Job {
 export interface JointRow {
   /** How many of them have more of it on side B. */
   higher: number;
+  /** The loop of these rows, if the metric means something else in the other one. */
+  loop_kind: LoopKind | null;
   /** The metric's id. */
   metric: string;
   /** B relative to A over all of these rows: one value for each launch. */
@@ -2288,7 +2294,7 @@ export interface RoundPage {
   imported: boolean;
   /** The machines its trials ran on. */
   machines: (Machine)[];
-  /** The metrics that some row has. */
+  /** The metrics that some row has, and those that order a table. */
   metrics: (MetricPage)[];
   /** What the plan's source observed beside what was observed now. */
   observed: (Beside)[];
