@@ -112,12 +112,33 @@ fn a_header_list_is_limited() {
     assert_eq!(error.to_string(), text);
 }
 
+enum Part {
+    Block(DecodedFields, bool),
+    Data(usize, bool),
+}
+
+/// The last error of a response that comes in parts, or whether it has ended.
+fn end_of_parts(method: Method, parts: Vec<Part>) -> String {
+    let mut progress = ResponseProgress::new(method);
+    let mut reported = String::new();
+    for part in parts {
+        let result = match part {
+            Part::Block(fields, end) => progress.fields(fields, end).map(drop),
+            Part::Data(bytes, end) => progress.data(bytes, end),
+        };
+        if let Err(error) = result {
+            reported = error.to_string();
+        }
+    }
+    match (reported.is_empty(), progress.has_ended()) {
+        (false, _) => reported,
+        (true, true) => "ended".to_owned(),
+        (true, false) => "open".to_owned(),
+    }
+}
+
 #[test]
 fn the_parts_of_a_response_come_in_order() {
-    enum Part {
-        Block(DecodedFields, bool),
-        Data(usize, bool),
-    }
     use Part::{Block, Data};
     let head = |end| Block(response(200, None), end);
     let length = |bytes, end| Block(response(200, Some(bytes)), end);
@@ -176,21 +197,7 @@ fn the_parts_of_a_response_come_in_order() {
         ),
         (Method::Other, (0..17).map(|_| early()).collect(), "more than 16 interim (1xx) responses"),
     ] {
-        let mut progress = ResponseProgress::new(method);
-        let mut reported = String::new();
-        for part in parts {
-            let result = match part {
-                Block(fields, end) => progress.fields(fields, end).map(drop),
-                Data(bytes, end) => progress.data(bytes, end),
-            };
-            if let Err(error) = result {
-                reported = error.to_string();
-            }
-        }
-        if reported.is_empty() {
-            reported = if progress.has_ended() { "ended".into() } else { "open".into() };
-        }
-        assert_eq!(reported, expected);
+        assert_eq!(end_of_parts(method, parts), expected);
     }
 }
 
