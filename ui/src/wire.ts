@@ -2684,7 +2684,7 @@ export interface ServerUse {
   memory?: MemoryUse;
   /** The same of the thread that waited most, as a share of the window, 0 to 1. */
   most_delayed_thread_share?: number;
-  /** Name of its first process. */
+  /** Names of its programs that used at least a tenth of its CPU time, the largest first; if none was counted, that of its first process. */
   name: string;
   /** The first of its processes. */
   pid: number;

@@ -13,7 +13,8 @@ pub struct ServerUse {
     pub found_by: FoundBy,
     /// The first of its processes.
     pub pid: u32,
-    /// Name of its first process.
+    /// Names of its programs that used at least a tenth of its CPU time, the largest first; if none was counted, that of
+    /// its first process.
     pub name: String,
     /// Processes when the window ended.
     pub processes: u32,

@@ -139,7 +139,7 @@ impl ServerWatch {
         Some(ServerUse {
             found_by: self.found_by,
             pid: first.unsigned_abs(),
-            name: fs::read_to_string(format!("/proc/{first}/comm")).unwrap_or_default().trim().to_owned(),
+            name: names_by_use(start, end).unwrap_or_else(|| name_of(first)),
             processes: end.ticks.len() as u32,
             threads: end.threads.len() as u32,
             cores_allowed,
@@ -190,6 +190,26 @@ impl ProcessSample {
     }
 }
 
+/// The names of the programs that used most of the CPU time between two samples, the largest first: those with at least
+/// a tenth of it. `None` if no time was counted.
+fn names_by_use(start: &ProcessSample, end: &ProcessSample) -> Option<String> {
+    let mut ticks_by_name: BTreeMap<String, u64> = BTreeMap::new();
+    for (pid, ticks) in &end.ticks {
+        *ticks_by_name.entry(name_of(*pid)).or_default() += since(*ticks, start.ticks.get(pid));
+    }
+    let all: u64 = ticks_by_name.values().sum();
+    let mut sorted: Vec<(String, u64)> = ticks_by_name.into_iter().collect();
+    sorted.sort_by_key(|(_, ticks)| std::cmp::Reverse(*ticks));
+    let is_large = |(name, ticks): &(String, u64)| !name.is_empty() && *ticks > 0 && ticks * 10 >= all;
+    let names: Vec<String> = sorted.into_iter().filter(is_large).map(|(name, _)| name).collect();
+    (!names.is_empty()).then(|| names.join(" and "))
+}
+
+/// The name of a process' program, cut by the kernel (proc(5), `comm`); empty if the process has ended.
+fn name_of(pid: ProcessId) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
 /// The cores that a process may run on; none if they are not known.
 fn cores_allowed(pid: ProcessId) -> Vec<u32> {
     let set =
@@ -225,6 +245,25 @@ mod tests {
         assert!(used.busiest_thread_utilization > Some(0.01) && used.rss_bytes > 0, "{used:?}");
         assert_eq!(used.name, "sh");
         assert_eq!(watch.used(0.0, 10), None);
+    }
+
+    #[test]
+    fn a_server_has_the_names_of_the_programs_that_work() {
+        let spawn = |name: &str, words: &[&str]| Command::new(name).args(words).spawn().unwrap();
+        let mut children = [spawn("sleep", &["60"]), spawn("tail", &["-f", "/dev/null"])];
+        let [idle, busy] = [children[0].id(), children[1].id()].map(u32::cast_signed);
+        let sample =
+            |of_busy| ProcessSample { ticks: [(idle, 9), (busy, of_busy)].into(), ..Default::default() };
+        let names = names_by_use(&sample(0), &sample(50));
+        let of_none = names_by_use(&sample(50), &sample(50));
+        let start = ProcessSample::default();
+        let of_both = names_by_use(&start, &sample(50));
+        children.iter_mut().for_each(|child| {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        });
+        assert_eq!((names.as_deref(), of_none), (Some("tail"), None));
+        assert_eq!(of_both.as_deref(), Some("tail and sleep"));
     }
 
     #[test]
