@@ -15,10 +15,11 @@ struct ProfilingVariable {
 
 /// The variables by language. Other languages compile before the start, or have no names for perf.
 const VARIABLES: [ProfilingVariable; 4] = [
+    // The shorter `--perf-basic-prof` also leaves a log in the server's folder.
     ProfilingVariable {
         languages: &["JavaScript", "TypeScript"],
         name: "NODE_OPTIONS",
-        value: "--perf-basic-prof --interpreted-frames-native-stack",
+        value: "--perf-basic-prof-only-functions --interpreted-frames-native-stack",
         is_list: true,
     },
     // The map with the names is written when the profile ends (`jcmd`).

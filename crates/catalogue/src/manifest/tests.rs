@@ -198,7 +198,7 @@ fn a_profiled_server_keeps_its_own_options() {
         assert_eq!(profiled.profiled(), profiled, "options are added once");
         profiled.forms["single"].env.clone()
     };
-    let options = "--perf-basic-prof --interpreted-frames-native-stack";
+    let options = "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
     assert_eq!(of("JavaScript", "")["NODE_OPTIONS"], options);
     assert_eq!(of("TypeScript", "--no-warnings")["NODE_OPTIONS"], format!("--no-warnings {options}"));
     assert_eq!(of("Go", "--x")["NODE_OPTIONS"], "--x");
