@@ -50,6 +50,11 @@ impl Recording {
     /// # Errors
     /// [`ProfileError`] if perf is not installed or does not start. Missing rights are only known at the end.
     pub fn start(processes: &[i32]) -> Result<Self, ProfileError> {
+        Self::start_up_to(processes, MAX_DATA)
+    }
+
+    /// As [`Recording::start`]; perf ends when its data have this size.
+    fn start_up_to(processes: &[i32], max_data: &str) -> Result<Self, ProfileError> {
         let folder = private_folder().map_err(ProfileError::Folder)?;
         let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
         let messages = File::create(message_file(&folder)).map_err(ProfileError::Folder)?;
@@ -57,7 +62,7 @@ impl Recording {
         // Without -N perf copies every program that it meets to ~/.debug.
         let method = StackMethod::for_processes(processes).to_flag();
         command.args(["record", "-q", "-N", "--call-graph", &method, "-F", &FREQUENCY_HZ.to_string()]);
-        command.args(["--max-size", MAX_DATA]);
+        command.args(["--max-size", max_data]);
         command.arg("-o").arg(data_file(&folder)).args(["-p", &pids.join(",")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(messages);
         let perf = command.spawn().map_err(not_started)?;
@@ -66,8 +71,15 @@ impl Recording {
 
     /// Asks perf to end the recording, and does not wait for it.
     pub fn stop(&mut self) {
-        self.ended.get_or_insert_with(Instant::now);
-        // If it has ended already, it is not reaped yet, so that its number is still its own.
+        let now = Instant::now();
+        if matches!(self.perf.try_wait(), Ok(Some(_))) {
+            // It ended by itself: the window was over when its data were written. Its number may be another process' now.
+            let written = fs::metadata(data_file(&self.folder)).and_then(|data| data.modified());
+            let since = written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
+            self.ended.get_or_insert(now.checked_sub(since).unwrap_or(now).max(self.begun));
+            return;
+        }
+        self.ended.get_or_insert(now);
         if let Some(pid) = i32::try_from(self.perf.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::INT);
         }
@@ -239,6 +251,30 @@ mod tests {
                 assert!(profile.tool.starts_with("perf") && !profile.event.is_empty(), "{profile:?}");
             }
             // A machine without perf, or one that does not permit it: then the error says so.
+            Err(error) => assert!(error.hint().is_some(), "{error:?}"),
+        }
+    }
+
+    #[test]
+    fn the_window_of_a_recording_that_is_full_ends_with_its_data() {
+        let mut busy =
+            Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
+        let recorded = Recording::start_up_to(&[busy.id().cast_signed()], "64K").and_then(|mut recording| {
+            while matches!(recording.perf.try_wait(), Ok(None)) && recording.begun.elapsed() < WRITE_LIMIT {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            let is_full = matches!(recording.perf.try_wait(), Ok(Some(_)));
+            let before = recording.begun.elapsed().as_secs_f64();
+            std::thread::sleep(Duration::from_millis(300));
+            assert!(is_full, "perf does not end when its data are full");
+            recording.finish().map(|profile| (before, profile))
+        });
+        busy.kill().unwrap();
+        busy.wait().unwrap();
+        match recorded {
+            Ok((before, profile)) => {
+                assert!(profile.window_s <= before, "{} of {before} s", profile.window_s)
+            }
             Err(error) => assert!(error.hint().is_some(), "{error:?}"),
         }
     }
