@@ -4,6 +4,7 @@
 //! group that can be created is used. Neither sets a limit. If no group can be created, [`crate::tree`] reads `/proc`
 //! instead.
 
+use crate::mode_time::ModeTime;
 use crate::process::ProcessIdentity;
 use crate::system;
 use std::fmt;
@@ -66,6 +67,15 @@ impl GroupFiles {
         }
     }
 
+    /// How the CPU time of all processes that were ever in the group divides.
+    fn mode_time(&self) -> Option<ModeTime> {
+        let file = match self.version {
+            CgroupVersion::V1 => "cpuacct.stat",
+            CgroupVersion::V2 => "cpu.stat",
+        };
+        parse_mode_time(&fs::read_to_string(self.folder.join(file)).ok()?, self.version)
+    }
+
     /// The processes in it, as numbered in the caller's namespace.
     pub(crate) fn processes(&self) -> Vec<i32> {
         let listed = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
@@ -122,6 +132,11 @@ impl ControlGroup {
     /// CPU time of all processes that were ever in the group, in nanoseconds.
     pub fn cpu_ns(&self) -> Option<u64> {
         self.files.cpu_ns()
+    }
+
+    /// How the CPU time of all processes that were ever in the group divides; none if the kernel does not report it.
+    pub fn mode_time(&self) -> Option<ModeTime> {
+        self.files.mode_time()
     }
 
     /// The processes in it, as numbered in the caller's namespace.
@@ -244,10 +259,30 @@ pub(crate) fn folders_above(pid: i32, controller: &str) -> Vec<PathBuf> {
     above.map(Path::to_owned).collect()
 }
 
+/// The modes in `cpuacct.stat` (clock ticks: Documentation/admin-guide/cgroup-v1/cpuacct.rst) or in `cpu.stat`
+/// (microseconds: Documentation/admin-guide/cgroup-v2.rst).
+fn parse_mode_time(text: &str, version: CgroupVersion) -> Option<ModeTime> {
+    let number = |key: &str| -> Option<u64> {
+        text.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok()
+    };
+    match version {
+        CgroupVersion::V1 => {
+            let (user, system) = (number("user ")?, number("system ")?);
+            Some(ModeTime::from_ticks(user.saturating_add(system), system))
+        }
+        CgroupVersion::V2 => {
+            let [user_s, system_s] =
+                [number("user_usec ")?, number("system_usec ")?].map(|micros| micros as f64 * 1e-6);
+            Some(ModeTime { user_s, system_s })
+        }
+    }
+}
+
 /// See [`crate::fuzz_proc_text`].
 pub(crate) fn fuzz(text: &str) {
     let (mounts, own) = text.split_once("\n---\n").unwrap_or((text, ""));
     for version in [CgroupVersion::V1, CgroupVersion::V2] {
+        assert!(parse_mode_time(text, version).is_none_or(|modes| modes.user_s.min(modes.system_s) >= 0.0));
         if let Some(folder) = place(mounts, own, version, ACCOUNT) {
             assert!(!folder.as_os_str().is_empty());
         }
@@ -309,6 +344,16 @@ mod tests {
     fn a_machine_without_control_groups_has_none() {
         assert_eq!(place("24 20 0:22 / /proc rw - proc proc rw", OWN, CgroupVersion::V2, ACCOUNT), None);
         assert_eq!(place(MOUNTS, "1:name=systemd:/\n", CgroupVersion::V1, ACCOUNT), None);
+    }
+
+    #[test]
+    fn the_modes_of_both_versions_are_read_in_their_units() {
+        let ticks = parse_mode_time("user 300\nsystem 100\n", CgroupVersion::V1);
+        assert_eq!(ticks, Some(ModeTime::from_ticks(400, 100)));
+        let text = "usage_usec 4000000\nuser_usec 3000000\nsystem_usec 1000000\nnr_periods 0\n";
+        let micros = parse_mode_time(text, CgroupVersion::V2).unwrap();
+        assert!((micros.user_s - 3.0).abs() < 1e-9 && (micros.system_s - 1.0).abs() < 1e-9, "{micros:?}");
+        assert_eq!(parse_mode_time("usage_usec 4000000\n", CgroupVersion::V2), None);
     }
 
     #[test]

@@ -21,8 +21,12 @@ pub struct Stat {
     pub session: Pid,
     /// User and system time, in clock ticks.
     pub cpu_ticks: u64,
+    /// The system time among them.
+    pub system_ticks: u64,
     /// User and system time of children it waited for, and of their descendants, in clock ticks.
     pub children_ticks: u64,
+    /// The system time among them.
+    pub children_system_ticks: u64,
     /// Threads.
     pub threads: u32,
     /// When it started, in clock ticks since boot.
@@ -72,7 +76,9 @@ impl Stat {
             session: number(6)?.try_into().ok()?,
             major_faults: number(12)?,
             cpu_ticks: number(14)?.saturating_add(number(15)?),
+            system_ticks: number(15)?,
             children_ticks: number(16)?.saturating_add(number(17)?),
+            children_system_ticks: number(17)?,
             threads: number(20)?.try_into().ok()?,
             started_ticks: number(22)?,
             rss_pages: number(24)?,
@@ -308,7 +314,9 @@ mod tests {
             session: 7,
             major_faults: 3,
             cpu_ticks: 110,
+            system_ticks: 60,
             children_ticks: 150,
+            children_system_ticks: 80,
             threads: 9,
             started_ticks: 123,
             rss_pages: 77,

@@ -8,6 +8,7 @@
 
 use crate::cgroup::ControlGroup;
 use crate::memory::MemoryAccount;
+use crate::mode_time::ModeTime;
 use crate::port;
 use crate::process::{self, Scheduling, Stat};
 use crate::shepherd::Shepherd;
@@ -32,6 +33,8 @@ pub struct TreeSample {
     /// CPU time since the launch by the scheduler's counters of each thread, in seconds: exact, but without threads
     /// that began and ended between two samples; none if the kernel does not keep it.
     pub scheduled_s: Option<f64>,
+    /// CPU time since the launch in each mode, from the same source; none if that does not report it.
+    pub modes: Option<ModeTime>,
     /// Resident memory summed over processes, in bytes.
     pub rss_bytes: u64,
     /// Processes now.
@@ -56,6 +59,7 @@ impl TreeSample {
             monotonic_ns: sum.monotonic_ns,
             cpu_s: sum.cpu_s + one.cpu_s,
             scheduled_s: sum.scheduled_s.zip(one.scheduled_s).map(|(a, b)| a + b),
+            modes: sum.modes.zip(one.modes).map(|(a, b)| a.plus(b)),
             rss_bytes: sum.rss_bytes + one.rss_bytes,
             processes: sum.processes + one.processes,
             threads: sum.threads + one.threads,
@@ -68,7 +72,8 @@ impl TreeSample {
             },
         };
         let monotonic_ns = samples.first().map_or(0, |sample| sample.monotonic_ns);
-        let zero = TreeSample { monotonic_ns, scheduled_s: Some(0.0), ..TreeSample::default() };
+        let (scheduled_s, modes) = (Some(0.0), Some(ModeTime::default()));
+        let zero = TreeSample { monotonic_ns, scheduled_s, modes, ..TreeSample::default() };
         samples.iter().fold(zero, add)
     }
 }
@@ -187,15 +192,19 @@ impl ProcessTree {
     pub fn sample(&mut self) -> TreeSample {
         let monotonic_ns = system::monotonic_ns();
         let from_group = self.group.as_ref().and_then(ControlGroup::cpu_ns);
+        let modes_of_group = self.group.as_ref().and_then(ControlGroup::mode_time);
         let pids = self.pids();
         let stats: Vec<Stat> = pids.iter().filter_map(|pid| Stat::read(*pid)).collect();
-        let cpu_s = match from_group {
+        let (cpu_s, modes) = match from_group {
             Some(cpu_ns) => {
-                let outside = self.outside.iter().filter_map(|pid| Stat::read(*pid));
-                let ticks: u64 = outside.map(|stat| stat.cpu_ticks + stat.children_ticks).sum();
-                cpu_ns as f64 * 1e-9 + ticks as f64 / system::ticks_per_s()
+                let outside: Vec<Stat> = self.outside.iter().filter_map(|pid| Stat::read(*pid)).collect();
+                let outside = ModeTime::of_processes(&outside);
+                (cpu_ns as f64 * 1e-9 + outside.total_s(), modes_of_group.map(|modes| modes.plus(outside)))
             }
-            None => self.cpu_s_of(&stats),
+            None => {
+                let modes = self.mode_time_of(&stats);
+                (modes.total_s(), Some(modes))
+            }
         };
         self.max_cpu_s = self.max_cpu_s.max(cpu_s);
         let scheduling = self.scheduling(&pids);
@@ -203,6 +212,7 @@ impl ProcessTree {
             monotonic_ns,
             cpu_s: self.max_cpu_s,
             scheduled_s: (scheduling.cpu_ns > 0).then_some(scheduling.cpu_ns as f64 * 1e-9),
+            modes,
             rss_bytes: stats.iter().map(|stat| stat.rss_pages).sum::<u64>() * system::page_bytes(),
             processes: stats.len() as u32,
             threads: stats.iter().map(|stat| stat.threads).sum(),
@@ -299,11 +309,11 @@ impl ProcessTree {
 
     /// CPU time from `/proc`: of the living processes, of the children they waited for, and of the orphans that the
     /// shepherd and the tracker waited for.
-    fn cpu_s_of(&self, stats: &[Stat]) -> f64 {
-        let living: u64 = stats.iter().map(|stat| stat.cpu_ticks + stat.children_ticks).sum();
-        let guards = self.own.iter().chain([&self.shepherd]);
-        let orphans: u64 = guards.filter_map(|pid| Stat::read(*pid)).map(|stat| stat.children_ticks).sum();
-        (living + orphans) as f64 / system::ticks_per_s()
+    fn mode_time_of(&self, stats: &[Stat]) -> ModeTime {
+        let guards = self.own.iter().chain([&self.shepherd]).filter_map(|pid| Stat::read(*pid));
+        let orphans =
+            guards.map(|stat| ModeTime::from_ticks(stat.children_ticks, stat.children_system_ticks));
+        orphans.fold(ModeTime::of_processes(stats), ModeTime::plus)
     }
 
     fn scheduling(&mut self, pids: &[Pid]) -> Scheduling {

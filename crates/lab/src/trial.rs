@@ -325,10 +325,13 @@ fn usage(followed: &ObservedRun, cores: usize, source: CpuSource) -> Option<Usag
     if completed == 0 || !is_sampled(followed) {
         return None;
     }
+    let modes = from.modes.zip(to.modes).and_then(|(from, to)| to.since(from).divide(cpu_s));
     let peak = |of: fn(&Sample) -> u64| followed.samples.iter().map(of).max().unwrap_or_default();
     Some(Usage {
         over_s,
         cpu_s,
+        user_s: modes.map(|modes| modes.user_s),
+        system_s: modes.map(|modes| modes.system_s),
         cpu_ns_per_request: cpu_s * of_window * 1e9 / completed as f64,
         utilization: cpu_s / (over_s * cores.max(1) as f64),
         source,

@@ -86,6 +86,8 @@ pub fn server_use(cores_allowed: u32, cpu_s: f64) -> ServerUse {
         threads: 1,
         cores_allowed,
         cpu_s,
+        user_s: None,
+        system_s: None,
         cpu_ns_per_request: cpu_s * 1e5,
         utilization: cpu_s / 10.0 / f64::from(cores_allowed),
         busiest_thread_utilization: Some(cpu_s / 10.0),
@@ -106,6 +108,8 @@ pub fn usage(source: CpuSource, utilization: f64) -> Usage {
     Usage {
         over_s: 1.0,
         cpu_s: 0.5,
+        user_s: None,
+        system_s: None,
         cpu_ns_per_request: 1.0,
         utilization,
         source,

@@ -24,6 +24,14 @@ pub struct ServerUse {
     pub cores_allowed: u32,
     /// CPU time over the window, in seconds.
     pub cpu_s: f64,
+    /// The part of `cpu_s` in user mode, in seconds. This and `system_s` add up to `cpu_s`; the shares are those of
+    /// utime and stime (proc_pid_stat(5)). Both are missing if fewer than 10 clock ticks (0.1 s) were counted, and in
+    /// records of older versions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub user_s: Option<f64>,
+    /// The part of `cpu_s` in kernel mode, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub system_s: Option<f64>,
     /// CPU time per request that was sent in the window, in nanoseconds.
     pub cpu_ns_per_request: f64,
     /// CPU time as a share of the window on all cores that it may run on, 0 to 1.
@@ -58,6 +66,20 @@ pub struct ServerUse {
     /// What a CPU limit of the control group of its first process cost in the window, if it was reached.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throttling: Option<Throttling>,
+}
+
+impl ServerUse {
+    /// The share of its CPU time in kernel mode, 0 to 1; none if it is not known.
+    pub fn kernel_share(&self) -> Option<f64> {
+        kernel_share(self.user_s, self.system_s)
+    }
+}
+
+/// The share of a CPU time in kernel mode.
+pub(crate) fn kernel_share(user_s: Option<f64>, system_s: Option<f64>) -> Option<f64> {
+    let (user_s, system_s) = user_s.zip(system_s)?;
+    let cpu_s = user_s + system_s;
+    (cpu_s > 0.0).then(|| (system_s / cpu_s).clamp(0.0, 1.0))
 }
 
 /// How the processes of a server were found.
@@ -118,6 +140,19 @@ impl MemoryUse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_record_without_modes_reads_and_has_no_kernel_share() {
+        let older = serde_json::to_value(fixture::server_use(1, 2.0)).unwrap();
+        assert!(older.get("user_s").is_none() && older.get("system_s").is_none(), "{older}");
+        let mut server: ServerUse = serde_json::from_value(older).unwrap();
+        assert_eq!(server.kernel_share(), None);
+        (server.user_s, server.system_s) = (Some(0.5), Some(1.5));
+        assert_eq!(server.kernel_share(), Some(0.75));
+        (server.user_s, server.system_s) = (Some(0.0), Some(0.0));
+        assert_eq!(server.kernel_share(), None);
+    }
 
     #[test]
     fn cpu_between_samples_is_a_number_of_cores() {

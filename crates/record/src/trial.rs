@@ -4,7 +4,7 @@
 //! keeps it, reports use its usable parts. Data on instances and a balancer are in `balancing.rs`; verdicts are in
 //! `verdict.rs`.
 
-use crate::server_use::MemoryUse;
+use crate::server_use::{MemoryUse, kernel_share};
 use crate::{
     Balancing, Blame, ClockOffset, CoreDistance, CoreTime, DatabaseUse, Environment, FoundCapacity, Limit,
     Load, NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
@@ -272,6 +272,14 @@ pub struct Usage {
     pub over_s: f64,
     /// CPU time of the process tree, in seconds.
     pub cpu_s: f64,
+    /// The part of `cpu_s` in user mode, in seconds. This and `system_s` add up to `cpu_s`; the shares are those that
+    /// its source reports. Both are missing if fewer than 10 clock ticks (0.1 s) were counted, and in records of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_s: Option<f64>,
+    /// The part of `cpu_s` in kernel mode, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_s: Option<f64>,
     /// CPU time per response completed in the window, in nanoseconds.
     pub cpu_ns_per_request: f64,
     /// CPU time as a share of its cores, 0 to 1.
@@ -298,6 +306,13 @@ pub struct Usage {
     /// the kernel does not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busiest_thread_utilization: Option<f64>,
+}
+
+impl Usage {
+    /// The share of its CPU time in kernel mode, 0 to 1; none if it is not known.
+    pub fn kernel_share(&self) -> Option<f64> {
+        kernel_share(self.user_s, self.system_s)
+    }
 }
 
 /// Energy of all CPU packages of the server's machine over the window. All processes on their cores share it, the load

@@ -7,7 +7,7 @@
 use crate::RunError;
 use paceline_engine::Address;
 use paceline_host::process::{self, CoreNanos, Stat};
-use paceline_host::{ThrottleCounts, port, system};
+use paceline_host::{ModeTime, ThrottleCounts, port, system};
 use paceline_record::{FoundBy, ServerUse};
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,6 +34,8 @@ pub struct ServerWatch {
 struct ProcessSample {
     /// CPU time of each process, in clock ticks.
     ticks: BTreeMap<ProcessId, u64>,
+    /// The part of it in kernel mode.
+    system_ticks: BTreeMap<ProcessId, u64>,
     /// Time on a core of each thread.
     threads: BTreeMap<(ProcessId, ProcessId), CoreNanos>,
     rss_bytes: u64,
@@ -119,7 +121,8 @@ impl ServerWatch {
         if end.ticks.is_empty() || window_s <= 0.0 {
             return None;
         }
-        let ticks: u64 = end.ticks.iter().map(|(pid, ticks)| since(*ticks, start.ticks.get(pid))).sum();
+        let ticks = sum_since(&end.ticks, &start.ticks);
+        let modes = ModeTime::from_ticks(ticks, sum_since(&end.system_ticks, &start.system_ticks));
         let by_thread = |time: fn(&CoreNanos) -> u64| {
             let of_thread = move |(thread, now): (&(ProcessId, ProcessId), &CoreNanos)| {
                 time(now).saturating_sub(start.threads.get(thread).map_or(0, time))
@@ -134,6 +137,7 @@ impl ServerWatch {
         let busiest_s = on_core().max().unwrap_or(0) as f64 / 1e9;
         let rounding_s = 2.0 * end.ticks.len() as f64 / system::ticks_per_s();
         let is_busiest_known = cpu_s - threads_s <= busiest_s.max(rounding_s);
+        let modes = modes.divide(cpu_s);
         let cores = cores_allowed(first);
         let cores_allowed = cores.len().max(1) as u32;
         Some(ServerUse {
@@ -144,6 +148,8 @@ impl ServerWatch {
             threads: end.threads.len() as u32,
             cores_allowed,
             cpu_s,
+            user_s: modes.map(|modes| modes.user_s),
+            system_s: modes.map(|modes| modes.system_s),
             cpu_ns_per_request: cpu_s * 1e9 / (requests as f64).max(1.0),
             utilization: cpu_s / window_s / f64::from(cores_allowed),
             busiest_thread_utilization: is_busiest_known.then_some(busiest_s / window_s),
@@ -165,6 +171,11 @@ pub(crate) fn is_here(address: SocketAddr) -> bool {
     UdpSocket::bind((address.ip(), 0)).is_ok()
 }
 
+/// The increase of all processes that are alive at the end.
+fn sum_since(end: &BTreeMap<ProcessId, u64>, start: &BTreeMap<ProcessId, u64>) -> u64 {
+    end.iter().map(|(pid, ticks)| since(*ticks, start.get(pid))).sum()
+}
+
 /// The increase since `before`; the whole value if there is none.
 fn since(now: u64, before: Option<&u64>) -> u64 {
     now.saturating_sub(before.copied().unwrap_or(0))
@@ -178,6 +189,7 @@ impl ProcessSample {
             pids.first().map_or_else(ThrottleCounts::default, |pid| ThrottleCounts::of_process(*pid));
         for pid in pids.iter().copied().filter(|pid| *pid != own) {
             let Some(stat) = Stat::read(pid) else { continue };
+            sample.system_ticks.insert(pid, stat.system_ticks);
             if sample.ticks.insert(pid, stat.cpu_ticks).is_none() {
                 sample.rss_bytes += stat.rss_pages * system::page_bytes();
                 sample.major_faults += stat.major_faults;
@@ -289,6 +301,26 @@ mod tests {
         assert_eq!(used(2 * second, 2_000_000_000), Some(1.0));
         assert_eq!(used(second, 100_000_000), None, "0.9 s were used by threads that ended");
         assert_eq!(used(1, 1_000_000), Some(0.0005), "an idle server");
+    }
+
+    #[test]
+    fn the_modes_add_up_to_the_cpu_time_and_need_ten_ticks() {
+        let sample = |ticks, system_ticks| ProcessSample {
+            ticks: [(7, ticks), (8, 0)].into(),
+            system_ticks: [(7, system_ticks), (8, 0)].into(),
+            ..Default::default()
+        };
+        let used = |ticks, system_ticks| {
+            let samples = Mutex::new([Some(sample(5, 5)), Some(sample(5 + ticks, 5 + system_ticks))]);
+            let watch = ServerWatch { samples, ..ServerWatch::of_roots(FoundBy::Pid, vec![7]) };
+            watch.used(2.0, 10).unwrap()
+        };
+        let server = used(40, 30);
+        let (user_s, system_s) = server.user_s.zip(server.system_s).unwrap();
+        assert!((user_s + system_s - server.cpu_s).abs() < 1e-12, "{server:?}");
+        assert!((server.kernel_share().unwrap() - 0.75).abs() < 1e-9, "{server:?}");
+        let few = used(9, 5);
+        assert_eq!((few.user_s, few.system_s), (None, None));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::*;
 use crate::generator::tests::run_of;
 use crate::generator::{GeneratorResult, ReportedWindow};
-use paceline_host::CoreTicks;
+use paceline_host::{CoreTicks, ModeTime};
 use paceline_host::tree::TreeSample;
 use paceline_record::{BalancedLoad, Route};
 
@@ -61,6 +61,21 @@ fn exact_counters_find_a_server_that_did_not_answer_its_few_requests() {
     };
     assert!(is_missing(0.0), "100 answers cost something, if less than a clock tick");
     assert!(!is_missing(0.000_2));
+}
+
+#[test]
+fn user_and_system_time_add_up_to_the_cpu_time_if_both_are_known() {
+    let modes_of = |modes: [Option<ModeTime>; 2]| {
+        let mut followed = followed(ReportedWindow::From(5_000_000_000), 5.0, 6.0, 0.5);
+        (followed.over.0.modes, followed.over.1.modes) = (modes[0], modes[1]);
+        let usage = usage(&followed, 1, CpuSource::Cgroup).unwrap();
+        usage.user_s.zip(usage.system_s)
+    };
+    let at = |user_s, system_s| Some(ModeTime { user_s, system_s });
+    let (user_s, system_s) = modes_of([at(1.0, 1.0), at(1.1, 1.3)]).unwrap();
+    assert!((user_s + system_s - 0.5).abs() < 1e-9 && (system_s - 0.375).abs() < 1e-6, "{user_s} {system_s}");
+    assert_eq!(modes_of([at(1.0, 1.0), at(1.03, 1.03)]), None, "six ticks");
+    assert_eq!(modes_of([None, at(1.1, 1.3)]), None);
 }
 
 #[test]

@@ -103,6 +103,8 @@ pub fn trial(server: &str, load: &Load, repeat: u32, seen: Seen) -> Trial {
     trial.usage = Some(Usage {
         over_s: window_s,
         cpu_s: seen.per_s * window_s * seen.server_cpu_us / 1e6,
+        user_s: None,
+        system_s: None,
         cpu_ns_per_request: seen.server_cpu_us * 1e3,
         utilization: (seen.per_s * seen.server_cpu_us / 1e6).min(1.0),
         source: CpuSource::Proc,

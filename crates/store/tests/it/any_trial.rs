@@ -232,7 +232,7 @@ prop_compose! {
             loop_, pace: Pace { asked: PaceChoice::Auto, used: PaceKind::Hybrid, spin_before_ns: ns },
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false, not_ok_share_allowed: Some(n),
-            connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: Some(n), rss_bytes: ns, rss_bytes_before: Some(ns), rss_bytes_peak: None, cores: vec![1], run_delay_s: Some(n), most_delayed_thread_share: Some(n), major_faults: Some(ns), memory: None, throttling: None }), behind_server: Vec::new(),
+            connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, user_s: Some(n), system_s: Some(n), cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: Some(n), rss_bytes: ns, rss_bytes_before: Some(ns), rss_bytes_peak: None, cores: vec![1], run_delay_s: Some(n), most_delayed_thread_share: Some(n), major_faults: Some(ns), memory: None, throttling: None }), behind_server: Vec::new(),
             kernel: Some(paceline_record::KernelCounts { syn_retransmits: ns, ..Default::default() }),
             server_samples: vec![paceline_record::ServerSample { at_ns: ns, cpu_s: n, rss_bytes: ns, processes: 1, threads: 2 }], generator_samples: Vec::new(), profile: None, profile_failure: Some(text.clone()),
             server_metrics: Some(paceline_record::ServerMetrics { url: text.clone(), first_failure: Some(text.clone()), at_ns: vec![ns], series: vec![paceline_record::MetricSeries { name: text.clone(), values: vec![Some(n), None], ..Default::default() }], ..Default::default() }),
@@ -251,7 +251,7 @@ prop_compose! {
 prop_compose! {
     fn usage()(n in vec(number(), 5), w in whole(), pss_bytes in option::of(whole()), cgroup in any::<bool>(), threads in any::<u32>()) -> Usage {
         Usage {
-            over_s: n[0], cpu_s: n[1], cpu_ns_per_request: n[2], utilization: n[3],
+            over_s: n[0], cpu_s: n[1], user_s: Some(n[2]), system_s: Some(n[3]), cpu_ns_per_request: n[2], utilization: n[3],
             source: if cgroup { CpuSource::Cgroup } else { CpuSource::Proc }, rss_bytes_peak: w, pss_bytes, rss_bytes_after: pss_bytes,
             threads_peak: threads, voluntary_switches: w, involuntary_switches: w, run_delay_s: n[4], busiest_thread_utilization: Some(n[0]),
         }
