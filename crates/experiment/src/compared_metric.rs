@@ -44,9 +44,16 @@ pub enum ComparedMetric {
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedMetric(&'static Metric);
 
-/// Failed requests are compared on their own (`failures.rs`). The CPU at a reference rate is that of another row.
-pub(crate) const NOT_COMPARED: [Metric; 3] =
-    [Metric::NOT_OK_SHARE, Metric::REQUESTS_NOT_OK, Metric::SERVER_CPU_AT_REFERENCE];
+/// Failed requests are compared on their own (`failures.rs`). The CPU at a reference rate is that of another row. The
+/// parts of the server's CPU time describe a difference of it, and interrupts are also those of other programs.
+pub(crate) const NOT_COMPARED: [Metric; 6] = [
+    Metric::NOT_OK_SHARE,
+    Metric::REQUESTS_NOT_OK,
+    Metric::SERVER_CPU_AT_REFERENCE,
+    Metric::SERVER_USER,
+    Metric::SERVER_SYSTEM,
+    Metric::SERVER_INTERRUPT,
+];
 
 impl ComparedMetric {
     /// Those that experiments measure, in the order of a table.

@@ -5,6 +5,7 @@
 //! corrects nothing and drops nothing: the number stays beside it.
 
 mod answers;
+mod cpu_parts;
 mod facts;
 pub mod gate;
 mod generator;
@@ -24,6 +25,7 @@ mod usable;
 mod verdict;
 
 pub use answers::MAX_NOT_OK_SHARE;
+pub use cpu_parts::{CpuPart, cpu_parts_of_run, cpu_parts_of_trial};
 pub use facts::{MIN_ACHIEVED, MIN_FULL, achieved_share, percentiles_of_run};
 pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY};
 pub use limit::run_limit;

@@ -4,6 +4,7 @@
 //! generated from it: `UPDATE=1 cargo test -p paceline-judge --test it`. A figure here is one number of one launch; the
 //! report combines launches.
 
+use crate::cpu_parts::{interrupt_ns_of_trial, kernel_ns_of_trial, user_ns_of_trial};
 use crate::verdict::paragraph;
 use paceline_record::{Block, LimitKind, LoopKind, Run, TimeKind, TimeLoops, Times, Trial};
 use std::fmt::Write as _;
@@ -205,6 +206,28 @@ metric_table! {
     ["CPU µs", ""], Microseconds Lower
     closed Some((30, 0, 11)), open None,
     = |_, _| None;
+
+    /// The part of the server's CPU time for each response that was spent in user mode. The shares of user and kernel
+    /// mode are those that the kernel counts at its timer ticks; missing if fewer than 10 ticks were counted.
+    SERVER_USER "server_user_us_per_request" "the server's user CPU time per request" ["user", "µs/req"],
+    Microseconds Lower
+    closed None, open None,
+    = |trial, _| plain(user_ns_of_trial(trial)? / 1e3);
+
+    /// The part of the server's CPU time for each response that was spent in the kernel. With the part in user mode it
+    /// adds up to the server's CPU time.
+    SERVER_SYSTEM "server_system_us_per_request" "the server's kernel CPU time per request" ["kernel", "µs/req"],
+    Microseconds Lower
+    closed None, open None,
+    = |trial, _| plain(kernel_ns_of_trial(trial)? / 1e3);
+
+    /// Time of the server's cores in hard and soft interrupts for each response, those of other programs included, as
+    /// far as the kernel separates it from kernel time: without `CONFIG_IRQ_TIME_ACCOUNTING`, a part may be in both.
+    /// Missing if the load generator shares the cores.
+    SERVER_INTERRUPT "server_interrupt_us_per_request" "the server cores' interrupt time per request"
+    ["interrupts", "µs/req"], Microseconds Lower
+    closed None, open None,
+    = |trial, run| plain(interrupt_ns_of_trial(trial, run)? / 1e3);
 
     /// CPU time of the database's processes for each response; of trials with a database.
     DATABASE_CPU "database_cpu_us_per_request" "the database's CPU time per request" ["db CPU", "µs/req"],
