@@ -1,13 +1,14 @@
 //! How CPU time divides into user and kernel mode.
 //!
-//! The kernel attributes CPU time to a mode at each timer tick, so the division is a sample, whatever unit it is printed
-//! in. A CPU time that was measured more precisely is divided by these shares.
+//! The kernel attributes CPU time to a mode at each timer tick, so the division is a sample, whatever unit it is
+//! printed in. A CPU time that was measured more precisely is divided by these shares.
 
 use crate::process::Stat;
 use crate::system;
 use serde::{Deserialize, Serialize};
 
-/// Below this many ticks of CPU time the shares mean nothing: with ten, a share of one half has a standard error of 0.16.
+/// Below this many ticks of CPU time the shares mean nothing: with ten, a share of one half has a standard error of
+/// 0.16 (binomial distribution).
 const MIN_TICKS: f64 = 10.0;
 
 /// CPU time in each mode, in seconds.

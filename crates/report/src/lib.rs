@@ -8,6 +8,7 @@
 mod balanced;
 mod copies;
 mod copy_tally;
+mod cpu_bar;
 mod figure;
 mod format;
 mod grid;

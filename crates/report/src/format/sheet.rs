@@ -1,14 +1,16 @@
 //! Sheets: the parts of a report besides its ranked tables, shared by text and Markdown.
 //!
-//! Loads beside their twins, balancers, the source's observations. A sheet is rows of texts under heads; the format
-//! defines its layout. The page of a round shows those of [`routed_sheets`] too.
+//! Loads beside their twins, balancers, the CPU time of requests, the source's observations. A sheet is rows of texts
+//! under heads; the format defines its layout. The page of a round shows those of [`routed_sheets`] too.
 
 use super::number;
+use crate::cpu_bar::{FILLS, cpu_bar};
 use crate::observed::Standing;
 use crate::{
-    BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, ScaledBy, ScalingRow,
-    ScalingTable, StartRow, StartTable, Starts, WarmUpRow, WarmUpTable,
+    BalancedRow, BalancedTable, Beside, FaultEffect, Figure, PairRow, Pairing, Report, Row, ScaledBy,
+    ScalingRow, ScalingTable, StartRow, StartTable, Starts, Table, WarmUpRow, WarmUpTable,
 };
+use paceline_judge::Metric;
 use paceline_record::{LoopKind, ObservedFigure, VariantKind};
 use paceline_stats::counted;
 use schemars::JsonSchema;
@@ -38,16 +40,18 @@ pub fn routed_sheets(report: &Report) -> impl Iterator<Item = (&Pairing, Sheet)>
     routed.map(move |routed| (routed, pairing(routed, &on_machine(report, &routed.machine))))
 }
 
-/// The other sheets of a report, in order; start-up only with `full`.
+/// The other sheets of a report, in order; the CPU time of requests, start-up and warm-up only with `full`.
 pub fn sheets(report: &Report, full: bool) -> Vec<Sheet> {
     let on = |machine: &str| on_machine(report, machine);
     let pairings = report.pairings.iter().filter(|p| !is_routed(p)).map(|p| pairing(p, &on(&p.machine)));
     let balanced = report.balanced.iter().map(|b| balanced(b, &on(&b.machine)));
     let scaling = report.scaling.iter().map(|s| scaling(s, &on(&s.machine)));
     let observed = (!report.observed.is_empty()).then(|| observed(&report.observed));
+    let costs = report.tables.iter().filter(|_| full).filter_map(|t| cpu_parts(t, &on(&t.machine)));
     let starts = report.starts.iter().filter(|_| full).map(|s| start(s, &on(&s.machine)));
     let warm_ups = report.warm_ups.iter().filter(|_| full).map(|w| warm_up(w, &on(&w.machine)));
-    pairings.chain(balanced).chain(scaling).chain(starts).chain(warm_ups).chain(observed).collect()
+    let before = pairings.chain(balanced).chain(scaling).chain(costs);
+    before.chain(starts).chain(warm_ups).chain(observed).collect()
 }
 
 /// Whether a load and its twin differ in the number of instances that answer it.
@@ -58,6 +62,44 @@ fn is_routed(pairing: &Pairing) -> bool {
 /// `, machine B` in a report on several machines.
 fn on_machine(report: &Report, machine: &str) -> String {
     if report.machines.len() > 1 { format!(", machine {machine}") } else { String::new() }
+}
+
+/// The parts of the CPU time of a request, in the order of their characters in a bar.
+const CPU_PARTS: [(&str, Metric); 4] = [
+    ("user", Metric::SERVER_USER),
+    ("kernel", Metric::SERVER_SYSTEM),
+    ("interrupts", Metric::SERVER_INTERRUPT),
+    ("database", Metric::DATABASE_CPU),
+];
+
+/// The CPU time of the requests of each row by where it was spent; none if no row has it.
+fn cpu_parts(table: &Table, on: &str) -> Option<Sheet> {
+    let is_divided = |row: &&Row| row.figures.get(&Metric::SERVER_USER).is_some();
+    let rows: Vec<&Row> = table.rows.iter().filter(is_divided).collect();
+    let is_measured = |metric: &Metric| rows.iter().any(|row| row.figures.get(metric).is_some());
+    let parts = CPU_PARTS.into_iter().zip(FILLS);
+    let measured: Vec<((&str, Metric), char)> =
+        parts.filter(|((_, metric), _)| is_measured(metric)).collect();
+    let heads = measured.iter().map(|((name, _), fill)| format!("{fill} {name}"));
+    let heads = ["server", "CPU"].map(str::to_owned).into_iter().chain(heads).chain(["shares".to_owned()]);
+    let cells = |row: &&Row| -> Vec<String> {
+        let cell = |metric: &Metric| shown(row.figures.get(metric), 1.0);
+        let parts = measured.iter().map(|((_, metric), _)| cell(metric));
+        let bar = cpu_bar(&CPU_PARTS.map(|(_, metric)| row.figures.shown(&metric)));
+        [row.server.id.clone(), cell(&Metric::SERVER_CPU)].into_iter().chain(parts).chain([bar]).collect()
+    };
+    let (form, load) = (&table.form, &table.load.name);
+    (!rows.is_empty()).then(|| Sheet {
+        title: format!("{}: CPU time per request, {load} ({form}{on})", table.workload),
+        lead: "In µs. User and kernel time are those of the server's processes. Interrupts are those of the server's \
+               cores, other programs included, as far as the kernel separates them from kernel time. A bar shows the \
+               shares."
+            .to_owned(),
+        heads: heads.collect(),
+        words: 1,
+        rows: rows.iter().map(cells).collect(),
+        lines: Vec::new(),
+    })
 }
 
 /// The fits of the Universal Scalability Law.

@@ -4,6 +4,7 @@
 
 use super::lines::{Style, table};
 use super::quantity::{bytes, count, counted, nanos};
+use crate::cpu_bar::{FILLS, cpu_bar};
 use paceline_record::{LoopKind, Run, ServerSample, ServerUse};
 
 /// Rows of the table of seconds at most; a longer run has one for several.
@@ -42,6 +43,19 @@ fn words(server: &ServerUse) -> String {
         nanos(server.cpu_ns_per_request),
         bytes(server.rss_bytes)
     )
+}
+
+/// The CPU time of a request by where it was spent, as a bar with its values.
+pub(super) fn cpu_parts(run: &Run) -> String {
+    let Some(parts) = paceline_judge::cpu_parts_of_run(run) else { return String::new() };
+    let bar = cpu_bar(&parts.map(|part| part.ns_per_request));
+    let value = |(part, fill): (paceline_judge::CpuPart, char)| {
+        let value = nanos(part.ns_per_request?);
+        let whose = if part.name == "interrupts" { " (of its cores, other programs included)" } else { "" };
+        Some(format!("{fill}\u{a0}{} {value}{whose}", part.name))
+    };
+    let values: Vec<String> = parts.into_iter().zip(FILLS).filter_map(value).collect();
+    format!("{bar} {}", values.join(", "))
 }
 
 /// The server's memory before the load, at its highest, and for each connection.
@@ -105,6 +119,19 @@ mod tests {
         assert_eq!(lines.len(), 51, "a row for three seconds each, and the header:\n{text}");
         assert_eq!(lines[1], ["3", "1.50", "3.00", "MB", "4", "1"], "{text}");
         assert_eq!(lines[50][0], "150", "{text}");
+    }
+
+    #[test]
+    fn the_parts_of_a_request_are_shown_with_their_values() {
+        let mut run = fixture::run(0);
+        let mut server = fixture::server_use(1, 2.0);
+        run.server = Some(server.clone());
+        assert_eq!(cpu_parts(&run), "", "an older record");
+        (server.user_s, server.system_s) = (Some(0.5), Some(1.5));
+        run.server = Some(server);
+        let text = cpu_parts(&run).replace('\u{a0}', " ");
+        let bar = "\u{2588}".repeat(6) + &"\u{2593}".repeat(18);
+        assert_eq!(text, format!("{bar} \u{2588} user 50.0 \u{b5}s, \u{2593} kernel 150 \u{b5}s"));
     }
 
     #[test]

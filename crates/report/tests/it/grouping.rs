@@ -163,6 +163,28 @@ fn a_launch_that_was_only_disturbed_leaves_a_minimum() {
 }
 
 #[test]
+fn the_cpu_time_of_a_request_is_divided_where_every_figure_is_shown() {
+    let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
+    let usage = trial.usage.as_mut().unwrap();
+    (usage.user_s, usage.system_s) = (Some(usage.cpu_s * 0.25), Some(usage.cpu_s * 0.75));
+    let older = built::trial("node-http", &built::closed(), 0, SEEN);
+    let report = Report::new(&built::round(), &[trial, older.clone()]);
+    let markdown = report.markdown().to_string();
+    let bar = "\u{2588}".repeat(6) + &"\u{2593}".repeat(18);
+    assert!(markdown.contains("| server | CPU | \u{2588} user | \u{2593} kernel | shares |\n"), "{markdown}");
+    assert!(markdown.contains(&format!("| go-nethttp | 20.0 | 5.00 | 15.0 | {bar} |\n")), "{markdown}");
+    assert!(text(&report).contains(&bar));
+    let brief = report.text(Options { width: 80, colour: false, full: false }).to_string();
+    assert!(!brief.contains(&bar), "{brief}");
+    let csv = report.csv().to_string();
+    for key in ["server_user", "server_system", "server_interrupt"] {
+        assert!(csv.contains(&format!(",{key}_us_per_request_median,")), "{csv}");
+    }
+    let of_older = Report::new(&built::round(), &[older]).markdown().to_string();
+    assert!(!of_older.contains("kernel |"), "{of_older}");
+}
+
+#[test]
 fn a_share_is_the_same_figure_in_every_output() {
     let launch = |(repeat, server_cpu_us): (u32, f64)| {
         built::trial("go-nethttp", &built::closed(), repeat, Seen { per_s: 1000.0, server_cpu_us, ..SEEN })
