@@ -9,7 +9,7 @@ use crate::request_time::RequestTime;
 use crate::why_steps::{LoadCommand, NextStep, next_steps};
 use crate::why_waits::{WaitCause, wait_causes};
 use paceline_judge::{VerdictName, judged_times, run_limit};
-use paceline_record::{Blame, CodeKind, Limit, Profile, Run, Severity, Verdict};
+use paceline_record::{Blame, CodeKind, Limit, Profile, Run, ServerUse, Severity, Verdict};
 use paceline_stats::{percent_text, ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +18,8 @@ use serde::Serialize;
 const COSTS: usize = 3;
 /// A cost below this share of the time of a request is not worth a line.
 const MIN_COST_SHARE: f64 = 0.01;
+/// Above this share of the server's CPU time, the kernel's part is more than twice that of the server's own code.
+const MIN_KERNEL_SHARE: f64 = 2.0 / 3.0;
 
 /// The answer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -137,10 +139,11 @@ fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
                 let user = (1.0 - kernel) * cpu_ns;
                 costs.push((format!("code of {}", server.name), user, top_functions(profile, false)));
                 let of_kernel = format!("the kernel, for {}", server.name);
-                costs.push((of_kernel, kernel * cpu_ns, top_functions(profile, true)));
+                let evidence = top_functions(profile, true) + &kernel_words(server);
+                costs.push((of_kernel, kernel * cpu_ns, evidence));
             }
             None => {
-                let evidence = "CPU time of its processes over the window".to_owned();
+                let evidence = "CPU time of its processes over the window".to_owned() + &kernel_words(server);
                 costs.push((format!("CPU time of {}", server.name), cpu_ns, evidence));
             }
         }
@@ -175,6 +178,15 @@ fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
         evidence,
     };
     shown.map(cost).collect()
+}
+
+/// Says that the server spent most of its CPU time in the kernel, if it did: then fewer system calls help more than
+/// faster code.
+fn kernel_words(server: &ServerUse) -> String {
+    let share = server.kernel_share().filter(|share| *share > MIN_KERNEL_SHARE);
+    share.map_or_else(String::new, |share| {
+        format!("; the kernel used {} of the CPU time of its processes", percent_text(share))
+    })
 }
 
 /// The waits of the server's threads that requests cause: what for, the time for each request of a run, and the evidence.

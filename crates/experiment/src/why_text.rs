@@ -128,6 +128,22 @@ mod tests {
     }
 
     #[test]
+    fn the_evidence_names_kernel_time_above_two_thirds() {
+        let text = |user_s, profile: Option<Profile>| {
+            let mut closed = run(LoopKind::Closed);
+            let server = closed.server.as_mut().unwrap();
+            (server.user_s, server.system_s) = (Some(user_s), Some(server.cpu_s - user_s));
+            closed.profile = profile;
+            why_text(&explain_why("http://h/", "closed.json", &closed, None))
+        };
+        let words = "; the kernel used 80 % of the CPU time of its processes";
+        assert!(text(0.2 * 9.9, None).contains(&format!("over the window{words}\n")));
+        let profile = Profile { samples: 4_000, kernel_share: Some(0.8), ..Profile::default() };
+        assert!(text(0.2 * 9.9, Some(profile)).contains(words));
+        assert!(!text(0.4 * 9.9, None).contains("the kernel used"), "60 % is not most of it");
+    }
+
+    #[test]
     fn a_load_below_the_limit_counts_unless_it_was_not_reached() {
         let counts = |name: &str, blame, severity| {
             let mut half = run(LoopKind::Open);
