@@ -29,7 +29,7 @@ pub use index::{IndexPage, RoundEntry};
 pub use metric::{FigurePage, MetricPage, MetricUnit};
 pub use overall::OverallPage;
 pub use round::{Records, RoundPage, RowPage, ServerEntry, TablePage, TrialEntry};
-pub use run::{Measured, RunPage, TimesPage};
+pub use run::{CpuPartPage, Measured, RunPage, TimesPage};
 pub use series::{MetricLine, Stretch, UsagePoint};
 pub use then::{ThenPage, ThenRound};
 pub use timeline::{TimelineLine, TimelinePage, TimelinePoint, TimelineRound};

@@ -6,7 +6,7 @@ use super::explanation::{self, Explanation};
 use super::heat::Heat;
 use super::series::{self, MetricLine, Stretch, UsagePoint};
 use paceline_escape::shell_line;
-use paceline_judge::SAMPLES_FOR_INTERVAL;
+use paceline_judge::{CpuPart, SAMPLES_FOR_INTERVAL, cpu_parts_of_run, cpu_parts_of_trial};
 use paceline_record::{Run, Segment, TimeKind, Times, Trial, Verdict};
 use paceline_report::{RunTextOptions, run_text};
 use schemars::JsonSchema;
@@ -31,6 +31,8 @@ pub struct RunPage {
     pub trial: Option<Trial>,
     /// CPU and memory of the server over time.
     pub usage_points: Vec<UsagePoint>,
+    /// The CPU time of a request by where it was spent; empty where that is not known.
+    pub cpu_parts: Vec<CpuPartPage>,
     /// What the generator measured; none where it left nothing.
     pub measured: Option<Measured>,
     /// The command that repeats it.
@@ -73,6 +75,15 @@ pub struct Measured {
     pub text: String,
 }
 
+/// A part of the CPU time of a request.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CpuPartPage {
+    /// Its name: user, kernel, interrupts, and the database or what else is behind the server.
+    pub name: &'static str,
+    /// CPU time per request, in nanoseconds.
+    pub ns_per_request: f64,
+}
+
 /// A distribution of times, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TimesPage {
@@ -107,6 +118,7 @@ impl RunPage {
             command: trial.run.as_ref().map_or_else(|| shell_line(&trial.generator_argv), run_command),
             started_at: trial.started_at.clone(),
             usage_points: series::usage_of_trial(&trial.samples),
+            cpu_parts: cpu_parts(cpu_parts_of_trial(trial)),
             trial: Some(shown),
             ..Self::new(trial.run.as_ref(), of_run.chain(trial.verdicts.clone()).collect())
         }
@@ -119,6 +131,7 @@ impl RunPage {
             command: run_command(run),
             started_at: run.started_at.clone(),
             usage_points: series::usage(&run.server_samples),
+            cpu_parts: cpu_parts(cpu_parts_of_run(run)),
             ..Self::new(Some(run), run.verdicts.clone())
         }
     }
@@ -129,6 +142,7 @@ impl RunPage {
             id: String::new(),
             trial: None,
             usage_points: Vec::new(),
+            cpu_parts: Vec::new(),
             measured: run.map(Measured::from_run),
             command: String::new(),
             started_at: String::new(),
@@ -155,6 +169,14 @@ impl Measured {
             run: shown(run),
         }
     }
+}
+
+/// The parts that are known.
+fn cpu_parts(parts: Option<[CpuPart; 4]>) -> Vec<CpuPartPage> {
+    let page = |part: CpuPart| {
+        part.ns_per_request.map(|ns_per_request| CpuPartPage { name: part.name, ns_per_request })
+    };
+    parts.into_iter().flatten().filter_map(page).collect()
 }
 
 /// The record without the parts that pages show in another form: intervals, histograms, and the job, which is in the
@@ -259,6 +281,20 @@ fn pinned(command: String, cores: &[u32], online: u32) -> String {
 mod tests {
     use super::*;
     use paceline_stats::Histogram;
+
+    #[test]
+    fn a_page_has_the_known_parts_of_the_cpu_time() {
+        let mut run = paceline_record::fixture::run(0);
+        let mut server = paceline_record::fixture::server_use(1, 2.0);
+        (server.user_s, server.system_s) = (Some(0.5), Some(1.5));
+        run.server = Some(server);
+        let names = |run: &Run| -> Vec<&'static str> {
+            RunPage::of_run(run).cpu_parts.iter().map(|part| part.name).collect()
+        };
+        assert_eq!(names(&run), ["user", "kernel"]);
+        run.server = None;
+        assert!(names(&run).is_empty());
+    }
 
     #[test]
     fn the_command_of_a_pinned_run_pins_again() {
