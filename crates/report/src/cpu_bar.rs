@@ -11,7 +11,7 @@ const COLUMNS: usize = 24;
 pub(crate) fn cpu_bar(parts: &[Option<f64>]) -> String {
     let length = |part: &Option<f64>| part.filter(|part| part.is_finite()).unwrap_or(0.0).max(0.0);
     let lengths: Vec<f64> = parts.iter().map(length).collect();
-    let total = lengths.iter().fold(0.0, |sum, length| sum + length);
+    let total: f64 = lengths.iter().sum();
     let (mut bar, mut sum, mut drawn) = (String::new(), 0.0, 0);
     if total <= 0.0 {
         return bar;
