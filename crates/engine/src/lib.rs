@@ -36,6 +36,7 @@ pub mod sim;
 pub mod stream;
 mod tally;
 mod tap;
+mod tcp_counts;
 mod timeline;
 mod timers;
 pub mod tls;
@@ -51,7 +52,7 @@ pub use hot::scheduled_in_window;
 pub use observer::{NoObserver, Observer, WorkerSecond};
 pub use outcome::{
     AddressCounts, Carried, ConnectionCounts, ConnectionFailure, ContinueCounts, RunOutcome, Stall,
-    TcpCounts, ThreadOutcome,
+    ThreadOutcome,
 };
 pub use pace::SPIN_BEFORE;
 pub use paceline_job::{
@@ -68,5 +69,7 @@ pub use settings::Settings;
 pub(crate) use tally::Sums;
 pub use tally::{CompactTally, Ending, Endings, KeptInterval, Measure, StreamCounts, Tally, TallyCounts};
 pub use tap::{TapEvent, TapEventKind, run_tapped};
+pub(crate) use tcp_counts::{LimitedTimes, TcpInfo};
+pub use tcp_counts::{SendLimits, TcpCounts};
 pub use timeline::{Phase, PhaseTimes, Timeline, WindowLength};
 pub use transport::{Clock, Direction, IoProgress, Readiness, Slot, StreamEnd, Transport, WaitLimit};

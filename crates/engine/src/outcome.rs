@@ -6,7 +6,7 @@
 use crate::stream::StreamExamples;
 use crate::tally::Endings;
 use crate::tls::{TlsError, TlsFault, TlsOutcome};
-use crate::{Ending, KeptInterval, Nanos, PhaseTimes, Tally, WrongBody};
+use crate::{Ending, KeptInterval, Nanos, PhaseTimes, Tally, TcpCounts, WrongBody};
 use paceline_http::websocket::CloseCode;
 use paceline_stats::Histogram;
 use std::io;
@@ -304,26 +304,6 @@ fn add_failure(failures: &mut Vec<(ConnectionFailure, u64)>, failure: Connection
     }
 }
 
-/// What the kernel counted on TCP connections over their whole lives; nothing for other sockets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpCounts {
-    /// Connections that were counted.
-    pub connections: u64,
-    /// Segments that were sent more than once: they, or their acknowledgements, were lost or late.
-    pub retransmits: u64,
-    /// Segments that were received out of order: an earlier one was lost or late.
-    pub out_of_order: u64,
-}
-
-impl TcpCounts {
-    /// Adds other connections.
-    pub fn absorb(&mut self, other: TcpCounts) {
-        self.connections += other.connections;
-        self.retransmits += other.retransmits;
-        self.out_of_order += other.out_of_order;
-    }
-}
-
 impl ConnectionCounts {
     /// Counts a failure.
     pub(crate) fn note(&mut self, failure: ConnectionFailure, count: u64) {
@@ -372,7 +352,7 @@ impl ConnectionCounts {
         self.by_address
             .resize_with(self.by_address.len().max(other.by_address.len()), AddressCounts::default);
         self.by_address.iter_mut().zip(other.by_address).for_each(|(ours, theirs)| ours.absorb(theirs));
-        self.tcp.absorb(other.tcp);
+        self.tcp.absorb(&other.tcp);
     }
 }
 

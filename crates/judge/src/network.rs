@@ -95,7 +95,12 @@ mod tests {
 
     #[test]
     fn lost_segments_are_named_where_a_percentile_contains_their_timeout() {
-        let tcp = |retransmits, out_of_order| TcpCounts { connections: 4, retransmits, out_of_order };
+        let tcp = |retransmits, out_of_order| TcpCounts {
+            connections: 4,
+            retransmits,
+            out_of_order,
+            ..TcpCounts::default()
+        };
         let judged = |kernel, tcp, p99_9| retransmits(&run(kernel, tcp, 1, p99_9));
         let none = KernelCounts::default();
         assert!(judged(none, tcp(0, 10), 210_000_000).is_some(), "10 of 10,000 requests");

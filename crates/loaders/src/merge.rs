@@ -9,7 +9,7 @@ use paceline_job::Job;
 use paceline_record::{
     AddressConnections, BadBody, Block, BlockSum, BodyFaults, BodyWaits, CarriedOver, Connections,
     ExpectContinue, Generator, Interval, Loader, Phase, Phases, Rates, RecordError, RequestPart, Run,
-    Segment, Served, SessionPart, Span, StreamExamples, TcpCounts, Throttling,
+    Segment, SendLimits, Served, SessionPart, Span, StreamExamples, TcpCounts, Throttling,
 };
 use paceline_run::{Prepared, arrival_check, wall_clock};
 use std::collections::BTreeMap;
@@ -256,19 +256,23 @@ fn phases(each: &[Phases]) -> Phases {
     }
 }
 
-/// Connections of all loaders. The median connection is known only for each loader: the median of these is used.
+/// A distribution over the connections of all loaders. The median connection is known only for each loader: the median
+/// of these is used.
+fn spread_of(each: impl Iterator<Item = Served>) -> Option<Served> {
+    let each: Vec<Served> = each.collect();
+    let mut medians: Vec<u64> = each.iter().map(|one| one.median).collect();
+    medians.sort_unstable();
+    Some(Served {
+        min: each.iter().map(|one| one.min).min()?,
+        median: medians.get(medians.len() / 2).copied()?,
+        max: each.iter().map(|one| one.max).max()?,
+    })
+}
+
+/// Connections of all loaders.
 fn connections(each: &[Connections]) -> Connections {
     let sum = |count: fn(&Connections) -> u64| each.iter().map(count).sum();
-    let spread = |of: fn(&Connections) -> Option<Served>| {
-        let served: Vec<Served> = each.iter().filter_map(of).collect();
-        let mut medians: Vec<u64> = served.iter().map(|served| served.median).collect();
-        medians.sort_unstable();
-        Some(Served {
-            min: served.iter().map(|served| served.min).min()?,
-            median: medians.get(medians.len() / 2).copied()?,
-            max: served.iter().map(|served| served.max).max()?,
-        })
-    };
+    let spread = |of: fn(&Connections) -> Option<Served>| spread_of(each.iter().filter_map(of));
     Connections {
         asked: sum(|one| one.asked),
         had: sum(|one| one.had),
@@ -313,10 +317,21 @@ fn by_address(each: &[Connections]) -> Vec<AddressConnections> {
 
 /// What the kernels counted on the TCP connections of all loaders.
 fn tcp(each: &[Connections]) -> Option<TcpCounts> {
-    each.iter().filter_map(|one| one.tcp).reduce(|one, other| TcpCounts {
-        connections: one.connections + other.connections,
-        retransmits: one.retransmits + other.retransmits,
-        out_of_order: one.out_of_order + other.out_of_order,
+    let counted = || each.iter().filter_map(|one| one.tcp);
+    let sum = |count: fn(&TcpCounts) -> u64| counted().map(|one| count(&one)).sum();
+    counted().next()?;
+    Some(TcpCounts {
+        connections: sum(|one| one.connections),
+        retransmits: sum(|one| one.retransmits),
+        out_of_order: sum(|one| one.out_of_order),
+        round_trip_time_ns: spread_of(counted().filter_map(|one| one.round_trip_time_ns)),
+        congestion_window_segments: spread_of(counted().filter_map(|one| one.congestion_window_segments)),
+        send_limits: counted().filter_map(|one| one.send_limits).reduce(|one, other| SendLimits {
+            receive_window_ns: one.receive_window_ns.saturating_add(other.receive_window_ns),
+            receive_window_connections: one.receive_window_connections + other.receive_window_connections,
+            send_buffer_ns: one.send_buffer_ns.saturating_add(other.send_buffer_ns),
+            send_buffer_connections: one.send_buffer_connections + other.send_buffer_connections,
+        }),
     })
 }
 

@@ -3,7 +3,7 @@
 //! Loaders are filled in by the crate `loaders` and judged by the verdicts on a run. The measurements of a loader are
 //! its block in [`crate::Run::by_generator`], at the same place in the list; the block of a lost loader is empty.
 
-use crate::{Span, TcpCounts};
+use crate::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,8 @@ pub struct Connections {
     /// this machine.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub listen_overflows: Option<u64>,
-    /// Segments of its TCP connections that were lost or late.
+    /// What the kernel counted on its TCP connections: segments that were lost or late, round-trip times, and what
+    /// limited sending.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tcp: Option<TcpCounts>,
     /// Failures because a response had more than 64 KiB of headers, which Paceline does not read.
@@ -107,6 +108,41 @@ pub struct Served {
     pub median: u64,
     /// The highest value of a connection.
     pub max: u64,
+}
+
+/// What the kernel counted on the connections of a run over their whole lives, failed attempts included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpCounts {
+    /// Connections that were counted.
+    pub connections: u64,
+    /// Segments that were sent again: they, or their acknowledgements, were lost or late.
+    pub retransmits: u64,
+    /// Segments that were received out of order: an earlier one was lost or late.
+    pub out_of_order: u64,
+    /// The smoothed round-trip time of each connection when it was closed or the run ended, in nanoseconds (`tcpi_rtt`
+    /// of linux/tcp.h, in steps of a microsecond): between the two kernels, delayed acknowledgements included.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub round_trip_time_ns: Option<Served>,
+    /// The congestion window of each connection at the same moment, in segments (`tcpi_snd_cwnd`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub congestion_window_segments: Option<Served>,
+    /// What limited sending, since Linux 4.10.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub send_limits: Option<SendLimits>,
+}
+
+/// For how long sending was limited, added up over the connections of a run, from when each was opened until it was
+/// closed or the run ended. The kernel counts these times in clock ticks (1 to 10 ms).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SendLimits {
+    /// Time in which the server's receive window was full, in nanoseconds (`tcpi_rwnd_limited` of linux/tcp.h).
+    pub receive_window_ns: u64,
+    /// Connections with such a time.
+    pub receive_window_connections: u64,
+    /// Time in which the send buffer of the generator's socket was too small, in nanoseconds (`tcpi_sndbuf_limited`).
+    pub send_buffer_ns: u64,
+    /// Connections with such a time.
+    pub send_buffer_connections: u64,
 }
 
 /// CPU time and memory of the generator over the window.

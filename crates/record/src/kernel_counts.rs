@@ -1,4 +1,5 @@
-//! What the kernel of the generator's machine counted of lost and repeated packets during a run.
+//! What the kernel of the generator's machine counted of lost and repeated packets during a run. What it counted on the
+//! run's own connections is beside those, in `generator.rs`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,15 +18,4 @@ pub struct KernelCounts {
     pub packets_dropped: u64,
     /// Datagrams that were dropped because the buffer of their socket was full.
     pub udp_buffer_errors: u64,
-}
-
-/// What the kernel counted on the connections of a run over their whole lives, failed attempts included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TcpCounts {
-    /// Connections that were counted.
-    pub connections: u64,
-    /// Segments that were sent again: they, or their acknowledgements, were lost or late.
-    pub retransmits: u64,
-    /// Segments that were received out of order: an earlier one was lost or late.
-    pub out_of_order: u64,
 }

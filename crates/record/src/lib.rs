@@ -51,10 +51,10 @@ pub use database::{
 pub use error::RecordError;
 pub use generator::{
     AddressConnections, ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection,
-    Loader, NetworkUse, Served, Throttling,
+    Loader, NetworkUse, SendLimits, Served, TcpCounts, Throttling,
 };
 pub use id::{Id, InvalidId};
-pub use kernel_counts::{KernelCounts, TcpCounts};
+pub use kernel_counts::KernelCounts;
 pub use limit::{Limit, LimitKind};
 pub use load::{BalancedLoad, Load, RateShare, Route, Scaled, Variant, VariantKind, WorkloadProtocol};
 pub use paceline_job::{

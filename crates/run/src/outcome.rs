@@ -23,6 +23,7 @@ use paceline_engine::{
 use paceline_job::{Bound, Job};
 use paceline_record as record;
 use paceline_record::{Block, Run};
+use paceline_stats::Histogram;
 use std::collections::BTreeMap;
 use std::iter::Sum;
 use std::net::SocketAddr;
@@ -296,8 +297,20 @@ fn connections_asked(job: &Job, spans: &PhaseTimes) -> u32 {
 
 /// What the kernel counted on the TCP connections; none if there were none.
 fn tcp_counts(counts: &ConnectionCounts) -> Option<record::TcpCounts> {
-    let paceline_engine::TcpCounts { connections, retransmits, out_of_order } = counts.tcp;
-    (connections > 0).then_some(record::TcpCounts { connections, retransmits, out_of_order })
+    let tcp = &counts.tcp;
+    (tcp.connections > 0).then(|| record::TcpCounts {
+        connections: tcp.connections,
+        retransmits: tcp.retransmits,
+        out_of_order: tcp.out_of_order,
+        round_trip_time_ns: spread_in(&tcp.round_trip_times),
+        congestion_window_segments: spread_in(&tcp.congestion_windows),
+        send_limits: tcp.send_limits.map(|limits| record::SendLimits {
+            receive_window_ns: limits.receive_window.0,
+            receive_window_connections: limits.receive_window_connections,
+            send_buffer_ns: limits.send_buffer.0,
+            send_buffer_connections: limits.send_buffer_connections,
+        }),
+    })
 }
 
 /// Whether the target is on this machine.
@@ -335,6 +348,11 @@ fn spread(mut numbers: Vec<u64>) -> Option<record::Served> {
         return numbers.first().map(|only| record::Served { min: *only, median: *only, max: *only });
     };
     Some(record::Served { min: *min, median: numbers[numbers.len() / 2], max: *max })
+}
+
+/// The same of a number that a histogram has of each connection.
+fn spread_in(numbers: &Histogram) -> Option<record::Served> {
+    Some(record::Served { min: numbers.min()?, median: numbers.quantile(0.5)?, max: numbers.max()? })
 }
 
 /// Number of failures of the selected kinds.

@@ -219,16 +219,15 @@ impl Transport for Epoll {
     }
 
     fn tcp_counts(&self) -> TcpCounts {
-        let open = self.sockets.iter().flatten().filter_map(|socket| socket.tcp_counts(self.kind));
-        open.fold(self.closed, |mut sum, counts| {
-            sum.absorb(counts);
-            sum
-        })
+        let mut counts = self.closed.clone();
+        let open = self.sockets.iter().flatten().filter_map(|socket| socket.tcp_info(self.kind));
+        open.for_each(|info| counts.add(&info));
+        counts
     }
 
     fn close(&mut self, slot: Slot) {
-        let counts = self.sockets[slot as usize].as_ref().and_then(|socket| socket.tcp_counts(self.kind));
-        counts.into_iter().for_each(|counts| self.closed.absorb(counts));
+        let info = self.sockets[slot as usize].as_ref().and_then(|socket| socket.tcp_info(self.kind));
+        info.into_iter().for_each(|info| self.closed.add(&info));
         // Closing the only descriptor of a socket removes it from the epoll (epoll(7)).
         self.sockets[slot as usize] = None;
     }

@@ -5,7 +5,7 @@
 //! points, which cost 110 instructions a request and are not needed here.
 
 use super::address::RawAddress;
-use crate::{IoProgress, TcpCounts};
+use crate::{IoProgress, LimitedTimes, Nanos, TcpInfo};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,8 +13,16 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// `struct tcp_info` of include/uapi/linux/tcp.h as words of four bytes, as far as it is read: it only ever grows, and the
 /// C library has an old version.
 const TCP_INFO_WORDS: usize = 64;
+/// Its field `tcpi_rtt`, in microseconds.
+const RTT: usize = 17;
+/// Its field `tcpi_snd_cwnd`, in segments.
+const SND_CWND: usize = 20;
 /// Its field `tcpi_total_retrans`.
 const TOTAL_RETRANS: usize = 25;
+/// Its field `tcpi_rwnd_limited`, of two words, in microseconds, since Linux 4.10.
+const RWND_LIMITED: usize = 44;
+/// Its field `tcpi_sndbuf_limited`, of two words, in microseconds, since Linux 4.10.
+const SNDBUF_LIMITED: usize = 46;
 /// Its field `tcpi_rcv_ooopack`, since Linux 5.4; zero before.
 const RCV_OOOPACK: usize = 56;
 
@@ -141,7 +149,7 @@ impl KernelSocket {
     }
 
     /// What the kernel counted on this connection; none unless it is TCP.
-    pub(super) fn tcp_counts(&self, kind: SocketKind) -> Option<TcpCounts> {
+    pub(super) fn tcp_info(&self, kind: SocketKind) -> Option<TcpInfo> {
         if kind != SocketKind::Stream {
             return None;
         }
@@ -154,8 +162,7 @@ impl KernelSocket {
             libc::getsockopt(self.raw(), level, option, info.as_mut_ptr().cast(), &raw mut length)
         })
         .ok()?;
-        let [retransmits, out_of_order] = [TOTAL_RETRANS, RCV_OOOPACK].map(|word| u64::from(info[word]));
-        Some(TcpCounts { connections: 1, retransmits, out_of_order })
+        Some(tcp_info(&info, length as usize / size_of::<u32>()))
     }
 
     /// The descriptor.
@@ -165,7 +172,94 @@ impl KernelSocket {
     }
 }
 
+/// The fields that are read of `struct tcp_info`, of which the kernel has written this number of words.
+fn tcp_info(info: &[u32; TCP_INFO_WORDS], written: usize) -> TcpInfo {
+    let [rtt_us, congestion_window, retransmits, out_of_order] =
+        [RTT, SND_CWND, TOTAL_RETRANS, RCV_OOOPACK].map(|word| u64::from(info[word]));
+    let [receive_window, send_buffer] =
+        [RWND_LIMITED, SNDBUF_LIMITED].map(|word| Nanos::from_micros(two_words(info, word)));
+    TcpInfo {
+        retransmits,
+        out_of_order,
+        round_trip_time: (rtt_us > 0).then(|| Nanos::from_micros(rtt_us)),
+        congestion_window,
+        limited: (written >= SNDBUF_LIMITED + 2).then_some(LimitedTimes { receive_window, send_buffer }),
+    }
+}
+
+/// A number of eight bytes that begins at a word.
+fn two_words(info: &[u32; TCP_INFO_WORDS], word: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&info[word].to_ne_bytes());
+    bytes[4..].copy_from_slice(&info[word + 1].to_ne_bytes());
+    u64::from_ne_bytes(bytes)
+}
+
 /// Turns a system call's -1 into its error.
 pub(super) fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_shorter_structure_has_no_limited_times() {
+        let mut info = [0; TCP_INFO_WORDS];
+        (info[RTT], info[SND_CWND]) = (250, 10);
+        let limited_us = u64::from(u32::MAX) + 7;
+        info[RWND_LIMITED..RWND_LIMITED + 2].copy_from_slice(&words(limited_us));
+        let read = tcp_info(&info, SNDBUF_LIMITED + 2);
+        assert_eq!((read.round_trip_time, read.congestion_window), (Some(Nanos(250_000)), 10));
+        let limited = read.limited.unwrap();
+        assert_eq!((limited.receive_window, limited.send_buffer), (Nanos(1_000 * limited_us), Nanos::ZERO));
+        // The structure of Linux 4.9 ends with `tcpi_delivery_rate`.
+        assert_eq!(tcp_info(&info, 42).limited, None);
+    }
+
+    /// A number of eight bytes as two words.
+    fn words(number: u64) -> [u32; 2] {
+        let bytes = number.to_ne_bytes();
+        [0, 4].map(|at| u32::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte])))
+    }
+
+    /// A connected socket, and the peer's end.
+    fn pair() -> (KernelSocket, std::net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = RawAddress::from_address(&listener.local_addr().unwrap().into());
+        let socket = KernelSocket::open(&peer, SocketKind::Stream).unwrap();
+        socket.connect(&peer).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        (socket, accepted)
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_limits_sending() {
+        let (socket, _silent) = pair();
+        let bytes = [0; 1 << 16];
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            // More than the buffers of both ends can hold: from some time on the receive window is full.
+            while socket.send(&bytes).is_ok() {}
+            let info = socket.tcp_info(SocketKind::Stream).unwrap();
+            assert!(info.round_trip_time.is_some() && info.congestion_window > 0, "{info:?}");
+            let Some(limited) = info.limited else { return };
+            if limited.receive_window > Nanos::ZERO {
+                return;
+            }
+            assert!(Instant::now() < until, "{info:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn an_idle_connection_is_not_limited() {
+        let (socket, _accepted) = pair();
+        let limited = socket.tcp_info(SocketKind::Stream).unwrap().limited.unwrap_or_default();
+        assert_eq!(limited, LimitedTimes::default());
+        assert_eq!(socket.tcp_info(SocketKind::Datagram), None);
+    }
 }

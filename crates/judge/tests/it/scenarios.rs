@@ -364,7 +364,7 @@ fn of_kernel(name: VerdictName) -> Option<Scenario> {
             run.intervals[0].block.connect_time_ns = Some(Times::from_histogram(&histogram));
         }),
         VerdictName::Retransmits => closed(|run| {
-            run.connections.tcp = Some(TcpCounts { connections: 5, retransmits: 30, out_of_order: 0 });
+            run.connections.tcp = Some(TcpCounts { connections: 5, retransmits: 30, ..TcpCounts::default() });
             if let Some(times) = &mut run.total.service_time_ns {
                 times.p99_9 = 230_000_000;
             }

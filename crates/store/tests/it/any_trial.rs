@@ -6,17 +6,17 @@
 use paceline_job::{Nanos, Rate};
 use paceline_record::{
     ArrivalCheck, Arrivals, BadBody, BalancedLoad, BalancerCounts, BalancerReceipt, Balancing, Blame, Block,
-    Bytes, CapacityLoad, Censored, Check, CheckOutcome, ConnectionPlan, Connections, CoreDistance, CoreTime,
-    Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseRecovery, DatabaseUse,
-    DatabaseWork, Distribution, Environment, Expectations, ExpectedValue, FailedCheck, Fault, FaultKind,
-    FoundBy, FoundCapacity, GateOutcome, GateReason, Generator, GeneratorThread, IdleState, Imported,
-    InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths, Limit, LimitKind, Load, Loop, LoopKind,
-    MemoryUse, Observation, ObservedFigure, Pace, PaceChoice, PaceKind, PackageEnergy, Phase, Phases,
-    Pinning, ProcessRole, ProcessUse, RatePart, RateRange, RateShare, Rates, RequestPart, Round, Route, Run,
-    SCHEMA, Sample, Scaled, SearchedRate, Segment, Served, Server, ServerUse, Severity, Shape, Sitting, Span,
-    Stage, Startup, StoredRows, StreamExample, StreamExampleKind, StreamExamples, StreamFormat, StreamGap,
-    Target, Think, Throttling, TimeKind, Times, Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant,
-    VariantKind, Verdict, WorkloadProtocol,
+    Bytes, CapacityLoad, Censored, Check, CheckOutcome, ConnectionPlan, Connections, CoreDistance,
+    CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt,
+    DatabaseRecovery, DatabaseUse, DatabaseWork, Distribution, Environment, Expectations, ExpectedValue,
+    FailedCheck, Fault, FaultKind, FoundBy, FoundCapacity, GateOutcome, GateReason, Generator,
+    GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths,
+    Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure, Pace, PaceChoice,
+    PaceKind, PackageEnergy, Phase, Phases, Pinning, ProcessRole, ProcessUse, RatePart, RateRange, RateShare,
+    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, SendLimits, Served,
+    Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, StreamExample,
+    StreamExampleKind, StreamExamples, StreamFormat, StreamGap, Target, Think, Throttling, TimeKind, Times,
+    Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict, WorkloadProtocol,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -158,7 +158,10 @@ prop_compose! {
         (
             Loop { kind, connections, connection_plan: rest.map(|_| ConnectionPlan::Ramp { from: depth, to: connections }), depth, batch: open, requests, offered_per_s: rate, sessions_offered_per_s: rate, shape: load_shape, arrivals, requests_per_connection: rest.map(|_| connections), without_keep_alive: open, think: rest },
             Connections {
-                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, ended_after_cancels: closed, listen_overflows: None, tcp: Some(paceline_record::TcpCounts { connections: closed, retransmits: 1, out_of_order: 2 }), cookies_dropped: closed,
+                asked: closed, had: closed, closed_by_server: closed, closed_by_us: closed, closed_as_asked: closed, streams_allowed: None, compressed_unasked: closed % 2 == 1, failed_attempts: closed, failed_here: 0, redirects_followed: closed, broke_rules: 0, responses_without_end: closed, heads_too_long: closed, ended_after_cancels: closed, listen_overflows: None, tcp: Some(paceline_record::TcpCounts {
+                    connections: closed, retransmits: 1, out_of_order: 2, round_trip_time_ns: Some(Served { min: 1, median: 2, max: closed }),
+                    congestion_window_segments: None, send_limits: Some(SendLimits { receive_window_ns: closed, ..Default::default() }),
+                }), cookies_dropped: closed,
                 commonest_failure: failure, served: served.map(|n| Served { min: n, median: n, max: n }),
                 service_time_ns_p50: served.map(|n| Served { min: 0, median: n, max: n }), by_address: Vec::new(),
             },
