@@ -13,6 +13,7 @@ mod core_distance;
 mod cores;
 mod cpu_quota;
 mod energy;
+mod frequency;
 mod fuzz {
     /// Parses any text as the files of `/proc` and control groups that this crate reads, for fuzzing.
     #[doc(hidden)]
@@ -56,6 +57,7 @@ pub use core_distance::core_distance_ns;
 pub use cores::{CoreTicks, physical_cores, pin_self};
 pub use cpu_quota::CpuQuota;
 pub use energy::EnergyMeter;
+pub use frequency::CoreFrequencies;
 pub use fuzz::fuzz_proc_text;
 pub use inherited::{InheritedVariables, build_variables};
 pub use interrupt::Interrupt;

@@ -12,10 +12,11 @@ use paceline_catalogue::Statistics;
 use paceline_host::shepherd::Ended;
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, MemoryAccount, NetworkCounters};
+use paceline_host::{CoreFrequencies, CoreTicks, MemoryAccount, NetworkCounters};
 use paceline_record::{BalancerReceipt, CpuSource, ProcessRole, RoleMachine, Route, Startup, WarmUp};
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 /// How often one server is sampled: a sample costs up to a millisecond of the core the generator runs on.
@@ -218,6 +219,18 @@ impl Deployment {
     /// The counters of every core of the server's machine now.
     pub(crate) fn cores(&self) -> CoreTicks {
         self.only(ProcessRole::Instance).map_or_else(CoreTicks::now, RunningServer::cores)
+    }
+
+    /// The frequencies of the cores of those roles that run on this machine, now.
+    pub(crate) fn core_frequencies(&self) -> CoreFrequencies {
+        let here = self.roles.iter().filter(|role| role.launch.node().is_none());
+        let mut cores: Vec<u32> = Vec::new();
+        for core in here.flat_map(|role| &role.place.cores) {
+            if !cores.contains(core) {
+                cores.push(*core);
+            }
+        }
+        CoreFrequencies::now(Path::new("/"), &cores)
     }
 
     /// Whether all instances run on this machine.

@@ -363,6 +363,7 @@ fn generator(each: &[Generator]) -> Generator {
             .iter()
             .max_by(|a, b| a.steal_s.total_cmp(&b.steal_s))
             .map_or_else(Vec::new, |one| one.by_core.clone()),
+        core_frequencies: Vec::new(),
         throttling: throttling(each),
         left: None,
     }

@@ -180,6 +180,10 @@ pub struct Generator {
     /// Each core of the machine over the window, including the server's if it is on this machine.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub by_core: Vec<CoreTime>,
+    /// Clock frequency of the generator's cores, and of the server's if it is on this machine: of the first 16, if the
+    /// kernel reports it (rarely in a virtual machine). Of a run of several loaders it is in each loader's entry.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub core_frequencies: Vec<CoreFrequency>,
     /// What a CPU limit of the generator's control group cost in the window, if it was reached.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throttling: Option<Throttling>,
@@ -246,6 +250,32 @@ impl CoreTime {
         let least_s = (self.steal_s - TICK_S).max(0.0);
         if self.over_s > 0.0 { least_s / self.over_s } else { 0.0 }
     }
+}
+
+/// The clock frequency of one core at both ends of the window, and how often heat reduced it meanwhile. What the kernel
+/// does not report is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoreFrequency {
+    /// Number of the core, from 0.
+    pub core: u32,
+    /// Its frequency at the beginning of the window, in MHz (`cpufreq/scaling_cur_freq`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frequency_mhz_start: Option<u64>,
+    /// The same at the end of the window.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frequency_mhz_end: Option<u64>,
+    /// Its frequency without turbo, in MHz (`cpufreq/base_frequency`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frequency_mhz_base: Option<u64>,
+    /// Its highest frequency, in MHz (`cpufreq/cpuinfo_max_freq`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub frequency_mhz_max: Option<u64>,
+    /// How often the core was throttled in the window because it was too hot (`thermal_throttle/core_throttle_count`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throttle_events: Option<u64>,
+    /// The same for its package (`thermal_throttle/package_throttle_count`), whose cores all count it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub package_throttle_events: Option<u64>,
 }
 
 /// Resources left for further connections when the window ended.

@@ -50,8 +50,8 @@ pub use database::{
 };
 pub use error::RecordError;
 pub use generator::{
-    AddressConnections, ClockOffset, Connections, CoreTime, Generator, GeneratorThread, Left, LinkDirection,
-    Loader, NetworkUse, SendLimits, Served, TcpCounts, Throttling,
+    AddressConnections, ClockOffset, Connections, CoreFrequency, CoreTime, Generator, GeneratorThread, Left,
+    LinkDirection, Loader, NetworkUse, SendLimits, Served, TcpCounts, Throttling,
 };
 pub use id::{Id, InvalidId};
 pub use kernel_counts::KernelCounts;

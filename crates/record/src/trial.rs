@@ -6,8 +6,8 @@
 
 use crate::server_use::{MemoryUse, kernel_share};
 use crate::{
-    Balancing, Blame, ClockOffset, CoreDistance, CoreTime, DatabaseUse, Environment, FoundCapacity, Limit,
-    Load, NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
+    Balancing, Blame, ClockOffset, CoreDistance, CoreFrequency, CoreTime, DatabaseUse, Environment,
+    FoundCapacity, Limit, Load, NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,10 @@ pub struct Trial {
     pub samples: Vec<Sample>,
     /// Time of every core over the window, with interrupts and steal separately.
     pub cores: Vec<CoreTime>,
+    /// Clock frequency over the window of the cores of server, balancer and database: of the first 16, if the launch
+    /// ran on the lab's machine and the kernel reports it. The generator's are in the run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub core_frequencies: Vec<CoreFrequency>,
     /// How far apart the cores of server and generator were; only for loads of at most 15 s on a virtual machine that is
     /// not shared with other rounds, with both on disjoint cores of it.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -10,9 +10,12 @@ use crate::events::PhaseEventWriter;
 use crate::free_resources::Sockets;
 use crate::server_chain::ServerChain;
 use paceline_engine::{Nanos, Observer, Phase};
-use paceline_host::{CoreTicks, KernelSnapshot, MemoryAccount, ThrottleCounts, WatchedProcesses};
-use paceline_record::{CoreTime, KernelCounts, MemoryUse, ServerUse, Throttling};
+use paceline_host::{
+    CoreFrequencies, CoreTicks, KernelSnapshot, MemoryAccount, ThrottleCounts, WatchedProcesses,
+};
+use paceline_record::{CoreFrequency, CoreTime, KernelCounts, MemoryUse, ServerUse, Throttling};
 use std::fs;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// CPU time and scheduling of one thread, since it started.
@@ -74,6 +77,10 @@ pub struct Health {
     threads: Mutex<Vec<[ThreadUse; 2]>>,
     /// Each core at the beginning and at the end of the window.
     cores: Mutex<[Option<CoreTicks>; 2]>,
+    /// The cores in use: the generator's, and the server's if it is watched.
+    used_cores: Vec<u32>,
+    /// Their frequencies at the beginning and at the end of the window.
+    frequencies: Mutex<[CoreFrequencies; 2]>,
     /// The counts of this process's CPU limits at the beginning and at the end of the window.
     throttles: Mutex<[Option<ThrottleCounts>; 2]>,
     /// The machine's sockets at the end of the window, including those of this process.
@@ -99,6 +106,8 @@ impl Health {
             events,
             threads,
             cores: Mutex::default(),
+            used_cores: Vec::new(),
+            frequencies: Mutex::default(),
             throttles: Mutex::default(),
             sockets: OnceLock::new(),
             overflows_before: paceline_host::port::listen_overflows(),
@@ -114,6 +123,15 @@ impl Health {
     #[must_use]
     pub(crate) fn with_server(self, server: Option<ServerChain>) -> Self {
         Self { server, ..self }
+    }
+
+    /// Also reads the clock frequency of these cores, and of those of the server, which was set before.
+    #[must_use]
+    pub(crate) fn with_frequencies(self, cores: &[u32]) -> Self {
+        let mut used_cores = cores.to_vec();
+        let of_server = self.server.iter().flat_map(ServerChain::cores);
+        used_cores.extend(of_server.filter(|core| !cores.contains(core)));
+        Self { used_cores, ..self }
     }
 
     /// Also tells these files when the window begins and ends.
@@ -150,6 +168,13 @@ impl Health {
             [Some(start), Some(end)] => end.since(start),
             _ => Vec::new(),
         }
+    }
+
+    /// The clock frequency of the cores in use at both ends of the window; empty if the kernel reports none.
+    pub(crate) fn core_frequencies(&self) -> Vec<CoreFrequency> {
+        let frequencies = self.frequencies.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let [start, end] = &*frequencies;
+        end.since(start)
     }
 
     /// What a CPU limit of this process's control group cost in the window.
@@ -216,6 +241,10 @@ impl Observer for Health {
         if phase == Phase::Drain {
             self.kernel_after.get_or_init(KernelSnapshot::now);
             self.body_files.iter().for_each(|file| file.end_window());
+        }
+        // Last: on some machines reading a frequency takes a while.
+        if let (Some(edge), Ok(mut frequencies)) = (edge(phase), self.frequencies.lock()) {
+            frequencies[edge] = CoreFrequencies::now(Path::new("/"), &self.used_cores);
         }
     }
 

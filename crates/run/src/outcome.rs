@@ -52,6 +52,7 @@ impl Prepared {
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
         let health = Health::new(self.settings.threads, observers.events)
             .with_server(self.server.take())
+            .with_frequencies(&self.cores)
             .with_body_files(&self.body_files);
         let started_at = wall_clock::now_rfc3339();
         let rows = RowSettings::from_settings(&self.settings);
@@ -79,7 +80,9 @@ impl Prepared {
         stop: &'static StopFlag,
         begin: &dyn Fn(u64) -> RunStart,
     ) -> Result<(Run, Vec<Vec<Nanos>>), RunError> {
-        let health = Health::new(self.settings.threads, None).with_body_files(&self.body_files);
+        let health = Health::new(self.settings.threads, None)
+            .with_frequencies(&self.cores)
+            .with_body_files(&self.body_files);
         let started_at = wall_clock::now_rfc3339();
         let outcome =
             paceline_engine::run_when(&self.settings, stop, &health, begin).map_err(RunError::Engine)?;
@@ -397,6 +400,7 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
             })
             .collect(),
         by_core,
+        core_frequencies: health.core_frequencies(),
         throttling: health.throttling(),
         left: Some(free_resources(&prepared.settings, outcome.connections.had, health.sockets())),
     }

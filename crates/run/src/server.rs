@@ -85,6 +85,11 @@ impl ServerWatch {
         &self.roots
     }
 
+    /// The cores that its first process may run on; none if they are not known.
+    pub(crate) fn cores(&self) -> Vec<u32> {
+        self.roots.first().map_or_else(Vec::new, |first| cores_allowed(*first))
+    }
+
     /// All its processes.
     pub(crate) fn pids(&self) -> Vec<ProcessId> {
         let mut pids = self.roots.clone();

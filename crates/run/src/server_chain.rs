@@ -92,6 +92,11 @@ impl ServerChain {
         MemoryAccount::from_pid(self.links.front.roots().first().copied())
     }
 
+    /// The cores that the server may run on.
+    pub(crate) fn cores(&self) -> Vec<u32> {
+        self.links.front.cores()
+    }
+
     /// The processes of the server with their descendants.
     pub(crate) fn processes(&self) -> Vec<i32> {
         self.links.front.pids()

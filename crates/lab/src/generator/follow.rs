@@ -17,7 +17,7 @@ use crate::launch::LaunchError;
 use paceline_host::shepherd::{CommandOutput, Ended, Shepherd, ShepherdOrder};
 use paceline_host::tree::TreeSample;
 use paceline_host::{CoreTicks, EnergyMeter, Interrupt, NetworkCounters, system};
-use paceline_record::{NetworkUse, Phase, Sample, Stage};
+use paceline_record::{CoreFrequency, NetworkUse, Phase, Sample, Stage};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -63,6 +63,8 @@ pub struct ObservedRun {
     pub(crate) window: ReportedWindow,
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
+    /// The frequencies of the launch's cores between these moments, of those on this machine.
+    pub core_frequencies: Vec<CoreFrequency>,
     /// Energy of the CPU packages between these moments, in joules, and the number of packages.
     pub(crate) energy: Option<(f64, u32)>,
     /// Network use over the window by each role's machine, if that is another one.
@@ -131,6 +133,7 @@ pub fn follow(
         over: (from.deployment.server, to.deployment.server),
         window,
         cores: (from.cores.clone(), to.cores.clone()),
+        core_frequencies: to.frequencies.since(&from.frequencies),
         energy: to.joules.zip(from.joules).map(|(to, from)| (to - from, watch.energy.packages())),
         networks: networks(from, to, &launch.networks(true)),
         rss_bytes_after: watch.last.deployment.server.rss_bytes,

@@ -5,7 +5,7 @@
 use crate::balancer::BalancerTotals;
 use crate::deployment::{Deployment, DeploymentSample, RolePlace};
 use paceline_host::tree::TreeSample;
-use paceline_host::{CoreTicks, EnergyMeter, NetworkCounters};
+use paceline_host::{CoreFrequencies, CoreTicks, EnergyMeter, NetworkCounters};
 use std::time::{Duration, Instant};
 
 /// The largest share of the sampled stretch that may lie outside the window. The lab's thread may read its samples
@@ -51,6 +51,8 @@ pub(super) struct Snapshot {
     pub counted: Option<BalancerTotals>,
     /// The network counters of other machines, likewise.
     pub networks: Vec<Option<NetworkCounters>>,
+    /// The frequencies of the launch's cores on this machine, likewise.
+    pub frequencies: CoreFrequencies,
 }
 
 impl Snapshot {
@@ -61,13 +63,15 @@ impl Snapshot {
             joules: energy.joules(),
             counted: None,
             networks: Vec::new(),
+            frequencies: CoreFrequencies::default(),
         }
     }
 
-    /// The same moment with the balancer's counters, read now: the sample is taken first, since the answer may take
-    /// time.
+    /// The same moment with the balancer's counters and the cores' frequencies, read now: the sample is taken first,
+    /// since the answer may take time.
     pub fn counted(self, launch: &Deployment) -> Self {
-        Self { counted: launch.counted(), networks: launch.networks(false), ..self }
+        let (counted, networks) = (launch.counted(), launch.networks(false));
+        Self { counted, networks, frequencies: launch.core_frequencies(), ..self }
     }
 }
 
