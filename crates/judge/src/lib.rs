@@ -7,6 +7,7 @@
 mod answers;
 mod cpu_parts;
 mod facts;
+mod frequency;
 pub mod gate;
 mod generator;
 mod limit;
@@ -49,7 +50,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 50] = [
+const JUDGES: [(Judge, bool); 53] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::body_changed, false),
@@ -82,6 +83,7 @@ const JUDGES: [(Judge, bool); 50] = [
     (answers::listen_overflows, false),
     (network::syn_retransmits, false),
     (network::retransmits, false),
+    (network::receive_window_full, true),
     (answers::failed_requests, false),
     (answers::censored, false),
     (load::connections_short, false),
@@ -95,6 +97,8 @@ const JUDGES: [(Judge, bool); 50] = [
     (memory::growing, false),
     (network::major_faults, false),
     (generator::steal, true),
+    (frequency::thermal_throttling, false),
+    (frequency::frequency_changed, true),
     (answers::clocks_differ, false),
     (answers::no_message_times, false),
     (answers::body_length_varies, false),

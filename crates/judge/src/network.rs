@@ -1,4 +1,5 @@
-//! Judges what the kernel counted: packets that were lost or late, and memory that was read from a disk.
+//! Judges what the kernel counted: packets that were lost or late, requests that the server did not read, and memory
+//! that was read from a disk.
 //!
 //! The counts alone say little: those of the machine include other programs, and a few lost packets change no percentile.
 //! A verdict is given where a time that they explain was measured, too.
@@ -12,6 +13,8 @@ use paceline_stats::time_text;
 const MIN_RTO_NS: u64 = 200_000_000;
 /// From this many lost or late segments for each request on, the 99.9th percentile contains them.
 const MIN_LOST_SHARE: f64 = 0.001;
+/// From this share of the connections' time on, waiting for the server to read is a part of the times that matters.
+const MIN_WINDOW_FULL_SHARE: f64 = 0.1;
 /// Page faults from a disk for each request below which the 99th percentile does not contain them.
 const MIN_FAULT_SHARE: f64 = 0.01;
 
@@ -52,6 +55,23 @@ pub(crate) fn retransmits(run: &Run) -> Option<TypedVerdict> {
     })
 }
 
+/// The server did not read its requests as fast as they were sent. The kernel counts over the whole life of a
+/// connection: the share is that of the time from the warm-up to the end of the drain.
+pub(crate) fn receive_window_full(run: &Run) -> Option<TypedVerdict> {
+    let limits = run.connections.tcp?.send_limits?;
+    let length_ns = run.phases.drain.end_ns.saturating_sub(run.phases.warmup.start_ns);
+    let full_s = limits.receive_window_ns as f64 / 1e9;
+    let open_s = length_ns as f64 / 1e9 * run.connections.had as f64;
+    let full_share = paceline_stats::ratio(full_s, open_s).min(1.0);
+    (full_share > MIN_WINDOW_FULL_SHARE).then_some(TypedVerdict::ReceiveWindowFull {
+        full_share,
+        full_s,
+        limited_connections: limits.receive_window_connections,
+        connections: run.connections.had,
+        percent: 100.0 * full_share,
+    })
+}
+
 /// The server waited for a disk to read its own memory.
 pub(crate) fn major_faults(run: &Run) -> Option<TypedVerdict> {
     let faults = run.server.as_ref()?.major_faults?;
@@ -64,7 +84,7 @@ pub(crate) fn major_faults(run: &Run) -> Option<TypedVerdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_record::{KernelCounts, ServerUse, TcpCounts, Times, fixture};
+    use paceline_record::{KernelCounts, SendLimits, ServerUse, TcpCounts, Times, fixture};
     use paceline_stats::Histogram;
 
     /// A run with counts of the kernel, whose longest connect time and 99.9th percentile are these.
@@ -115,6 +135,30 @@ mod tests {
             panic!("no verdict")
         };
         assert!(packets_dropped == Some(7) && advice.contains("netdev_max_backlog"));
+    }
+
+    #[test]
+    fn a_full_receive_window_is_named_from_a_tenth_of_the_connections_time_on() {
+        // Four connections for 11.2 s, from the warm-up to the end of the drain.
+        let judged = |send_limits| {
+            let tcp = TcpCounts { connections: 4, send_limits, ..TcpCounts::default() };
+            let mut run = run(KernelCounts::default(), tcp, 1, 1);
+            run.connections.had = 4;
+            receive_window_full(&run)
+        };
+        let full = |receive_window_ns| {
+            Some(SendLimits { receive_window_ns, receive_window_connections: 3, ..SendLimits::default() })
+        };
+        assert_eq!(judged(full(4_400_000_000)), None);
+        let Some(TypedVerdict::ReceiveWindowFull { full_s, limited_connections, .. }) =
+            judged(full(4_600_000_000))
+        else {
+            panic!("no verdict")
+        };
+        assert_eq!((full_s, limited_connections), (4.6, 3));
+        assert_eq!(judged(None), None, "an old kernel does not count it");
+        let by_us = SendLimits { send_buffer_ns: 9_000_000_000, ..SendLimits::default() };
+        assert_eq!(judged(Some(by_us)), None, "the generator's buffer is not the server's");
     }
 
     #[test]

@@ -388,6 +388,17 @@ verdict_table! {
     } with { advice: &'static str = "Look for lost packets on the way: `ip -s link` on both machines." }
     => "TCP sent {retransmits} segments again and received {out_of_order} out of order: the high percentiles contain its timeouts, not the server's time. {advice}";
 
+    /// The server's receive window was full for more than a tenth of the time of its connections, from the warm-up to
+    /// the end of the drain: rates and times contain its slow reading. Counted over TCP, by Linux 4.10 or later.
+    ReceiveWindowFull "receive_window_full" Run [Server] [Caution] "The server did not read its requests as fast as they were sent."
+    {
+        full_share: f64 = "time in which the receive window was full, as a share of the time of all connections, 0 to 1",
+        full_s: f64 = "the same time, added up over the connections, in seconds",
+        limited_connections: u64 = "connections with such a time",
+        connections: u64 = "open connections",
+    } with { percent: f64 }
+    => "The server did not read its requests as fast as they were sent (receive window full {percent:.0} % of the time). Look for what keeps it from reading (`paceline why`), or raise its receive buffer (net.ipv4.tcp_rmem).";
+
     /// The server read its own memory from a disk, at least once for a hundred requests: pages of its program or of files
     /// that it maps were not in memory. The server is observed if it runs on this machine.
     MajorFaults "major_faults" Run [Environment] [Note] "The server waited for a disk to read its memory."
@@ -453,6 +464,28 @@ verdict_table! {
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from the machine."
     { steal_share: f64 = "CPU time that the hypervisor took, as a share of all cores' time, 0 to 1" } with { severity: Severity }
     => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a quieter host.";
+
+    /// Heat reduced the clock frequency of a core in use during the window: the kernel counted it for the core or for
+    /// its package (x86; rarely in a virtual machine). The cores are those of generator, server, balancer and database.
+    ThermalThrottling "thermal_throttling" Run [Environment] [Caution] "Heat slowed down a core in use."
+    {
+        throttle_events: u64 = "how often the core with the most such events was throttled in the window",
+        cores: Vec<u32> = "the cores that were throttled",
+        host: Option<String> = "the machine, if it is a loader's",
+    } with { listed: String = "0,1" }
+    => "Heat slowed down cores in use ({listed}): rates, times and CPU time per request are not comparable with those of a cool machine. Improve its cooling, turn turbo off (see `paceline doctor`), or let it cool down, and repeat.";
+
+    /// The clock frequency of a core in use, busy for at least half of the window, differed by more than 10 % between
+    /// the window's beginning and end. A slower core has a lower rate and needs more CPU time for a request.
+    FrequencyChanged "frequency_changed" Run [Environment] [Note] "The clock frequency of a core in use changed."
+    {
+        change: f64 = "frequency at the end of the window divided by that at its beginning, minus 1",
+        core: u32 = "the core whose frequency changed most",
+        frequency_mhz_start: u64 = "its frequency when the window began, in MHz",
+        frequency_mhz_end: u64 = "its frequency when the window ended, in MHz",
+        host: Option<String> = "the machine, if it is a loader's",
+    }
+    => "Core {core} ran at {frequency_mhz_start} MHz when the window began and at {frequency_mhz_end} MHz when it ended. Choose the governor `performance` and turn turbo off (see `paceline doctor`), or use a longer warm-up.";
 
     /// The last third of the window was significantly slower than the first: by more than 5 % and by more than three
     /// standard errors (consecutive seconds are assumed to be correlated), or by a factor of at least 2 with every part

@@ -9,7 +9,7 @@ pub use limit::trial_limit;
 
 use crate::generator::disturbance;
 use crate::loaders::full;
-use crate::{MAX_GENERATOR_BUSY, MIN_FULL, TypedVerdict, memory, verdict};
+use crate::{MAX_GENERATOR_BUSY, MIN_FULL, TypedVerdict, frequency, memory, verdict};
 use paceline_record::{
     CheckOutcome, CoreTime, CpuSource, Loader, LoopKind, Pinning, ProcessRole, ProcessUse, Route, Run, Stage,
     Tool, Trial, Verdict,
@@ -52,6 +52,8 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         server_died,
         still_warming,
         stolen_time,
+        frequency::thermal_throttling_in_trial,
+        frequency::frequency_changed_in_trial,
         cores_moved,
         claim_does_not_hold,
         waiting,

@@ -7,11 +7,11 @@ use paceline_judge::{VerdictName, row_verdicts, run_verdicts, trial_verdicts, un
 use paceline_record::fixture::{self, process, usage};
 use paceline_record::{
     ArrivalCheck, BalancerCounts, Balancing, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Check,
-    CheckOutcome, ClockOffset, CoreDistance, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad,
-    DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, EventCounts, Fault, FaultKind, FoundCapacity,
-    InjectedFault, InstanceCounts, KernelCounts, Lengths, Limit, LimitKind, Loader, LoopKind, MemoryUse,
-    NetworkUse, ProcessRole, RateRange, RoleMachine, Run, ServerSample, ServerUse, Span, Stage, StoredRows,
-    TcpCounts, Throttling, Times, Trial, Validation, Verdict,
+    CheckOutcome, ClockOffset, CoreDistance, CoreFrequency, CoreTime, Counts, CpuSource, DatabaseCounts,
+    DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, EventCounts, Fault, FaultKind,
+    FoundCapacity, InjectedFault, InstanceCounts, KernelCounts, Lengths, Limit, LimitKind, Loader, LoopKind,
+    MemoryUse, NetworkUse, ProcessRole, RateRange, RoleMachine, Run, SendLimits, ServerSample, ServerUse,
+    Span, Stage, StoredRows, TcpCounts, Throttling, Times, Trial, Validation, Verdict,
 };
 use paceline_stats::Histogram;
 use std::path::Path;
@@ -368,6 +368,26 @@ fn of_kernel(name: VerdictName) -> Option<Scenario> {
             if let Some(times) = &mut run.total.service_time_ns {
                 times.p99_9 = 230_000_000;
             }
+        }),
+        VerdictName::ReceiveWindowFull => closed(|run| {
+            let send_limits = SendLimits { receive_window_ns: 20_000_000_000, ..SendLimits::default() };
+            let tcp = TcpCounts { send_limits: Some(send_limits), ..TcpCounts::default() };
+            run.connections.tcp = Some(tcp);
+        }),
+        VerdictName::ThermalThrottling => closed(|run| {
+            let hot = CoreFrequency { core: 1, throttle_events: Some(3), ..CoreFrequency::default() };
+            run.generator.core_frequencies = vec![hot];
+        }),
+        VerdictName::FrequencyChanged => closed(|run| {
+            let (frequency_mhz_start, frequency_mhz_end) = (Some(3_600), Some(2_400));
+            let slower = CoreFrequency {
+                core: 1,
+                frequency_mhz_start,
+                frequency_mhz_end,
+                ..CoreFrequency::default()
+            };
+            run.generator.by_core = vec![core(1, 9.0, 0.0)];
+            run.generator.core_frequencies = vec![slower];
         }),
         VerdictName::MajorFaults => closed(|run| {
             run.server = Some(ServerUse { major_faults: Some(1_000), ..fixture::server_use(2, 1.0) });
