@@ -3,6 +3,7 @@
 //! Called by `paceline run`. Pure: a record in, text out. No line is wider than requested, except for a word that is.
 
 mod concerns;
+mod kernel;
 mod lines;
 mod markdown;
 mod metrics;
@@ -345,8 +346,10 @@ fn facts_of(run: &Run, full: bool, style: Style) -> String {
         ("GC pauses", metrics::pauses(run, style)),
         ("server metrics", metrics::scrapes(run)),
         ("behind it", server::used_behind(run)),
-        ("lost packets", if full { lost_packets(run) } else { String::new() }),
-        ("disk waits", if full { disk_waits(run) } else { String::new() }),
+        ("lost packets", if full { kernel::lost_packets(run) } else { String::new() }),
+        ("TCP", if full { kernel::connections(run, style) } else { String::new() }),
+        ("frequencies", if full { kernel::frequencies(run) } else { String::new() }),
+        ("disk waits", if full { kernel::disk_waits(run) } else { String::new() }),
     ];
     facts(&reported, style)
 }
@@ -468,40 +471,6 @@ fn fairness(run: &Run, style: Style) -> String {
         }
         _ => String::new(),
     }
-}
-
-/// What the kernel counted on the run's connections and on this machine.
-fn lost_packets(run: &Run) -> String {
-    let of_run = run.connections.tcp.map(|tcp| {
-        format!(
-            "{}: {} segments sent again, {} received out of order",
-            counted(tcp.connections as f64, "connection"),
-            count(tcp.retransmits as f64),
-            count(tcp.out_of_order as f64)
-        )
-    });
-    let of_machine = run.kernel.map(|kernel| {
-        let counts = [
-            (kernel.syn_retransmits, "attempts to connect repeated"),
-            (kernel.retransmits, "segments sent again"),
-            (kernel.listen_drops, "handshakes dropped at a listening socket"),
-            (kernel.packets_dropped, "packets dropped by a full queue of a core"),
-            (kernel.udp_buffer_errors, "datagrams dropped by a full buffer"),
-        ];
-        let counts = counts.map(|(number, what)| format!("{} {what}", count(number as f64)));
-        format!("this machine: {}", counts.join(", "))
-    });
-    of_run.into_iter().chain(of_machine).collect::<Vec<_>>().join("; ")
-}
-
-/// Page faults of the server from a disk, and swapping.
-fn disk_waits(run: &Run) -> String {
-    let Some(server) = &run.server else { return String::new() };
-    let faults = server
-        .major_faults
-        .map(|faults| format!("{} page faults of the server from a disk", count(faults as f64)));
-    let swapped = server.memory.map(|memory| format!("this machine swapped {}", bytes(memory.swapped_bytes)));
-    faults.into_iter().chain(swapped).collect::<Vec<_>>().join("; ")
 }
 
 fn generator(run: &Run) -> String {
