@@ -32,6 +32,8 @@ struct MachineReadings {
     busy: f64,
     /// Whether the processor may exceed its nominal frequency; none if unknown.
     turbo: Option<bool>,
+    /// Whether the kernel counts how often heat slows down a core.
+    counts_heat: bool,
     /// Whether this process may create control groups.
     cgroup: bool,
 }
@@ -113,6 +115,14 @@ fn findings(environment: &Environment, readings: &MachineReadings) -> Vec<Doctor
                 "CPU frequencies vary with temperature and load. Turn turbo off: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo (without intel_pstate: echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost)",
             ),
         },
+        good(
+            "throttling by heat",
+            match readings.counts_heat {
+                true => "counted by the kernel and judged in each run",
+                false => "not counted here (usual on a virtual machine): runs cannot be judged by it",
+            }
+            .to_owned(),
+        ),
         judged(
             "open files (ulimit -n)",
             format!("{} (hard limit {})", environment.open_files_soft, environment.open_files_hard),
@@ -233,6 +243,7 @@ fn readings() -> MachineReadings {
         busy: busy / all.max(1.0),
         turbo: turbo("/sys/devices/system/cpu/intel_pstate/no_turbo", "0")
             .or_else(|| turbo("/sys/devices/system/cpu/cpufreq/boost", "1")),
+        counts_heat: std::path::Path::new("/sys/devices/system/cpu/cpu0/thermal_throttle").is_dir(),
         cgroup: rustix::fs::access("/sys/fs/cgroup", rustix::fs::Access::WRITE_OK).is_ok(),
     }
 }
@@ -292,7 +303,8 @@ mod tests {
         (machine.cores, machine.open_files_hard) = (1, 4_096);
         machine.governor = Some("powersave".to_owned());
         machine.sysctl.insert("net.core.somaxconn".to_owned(), "128".to_owned());
-        let readings = MachineReadings { steal: 0.2, busy: 0.05, turbo: Some(true), cgroup: false };
+        let readings =
+            MachineReadings { steal: 0.2, busy: 0.05, turbo: Some(true), counts_heat: false, cgroup: false };
         let grades = not_good(&machine, &readings);
         let invalid: Vec<_> = grades.iter().filter(|(_, grade)| *grade == Grade::Invalid).collect();
         assert_eq!(invalid, [&("steal (time taken by the hypervisor)", Grade::Invalid)]);
