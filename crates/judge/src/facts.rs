@@ -33,16 +33,17 @@ pub(crate) fn look(run: &Run) -> String {
         }
         _ => false,
     });
-    match word_for_curl(&run.target.url).filter(|_| is_plain) {
+    match url_for_curl(&run.target.url).filter(|_| is_plain) {
         Some(url) => format!("Check with: curl -i {url}"),
         None => "Add --debug to the command: it sends each request once and shows the response.".to_owned(),
     }
 }
 
-/// A URL as a word of a command for curl; none with braces: curl reads them as a pattern, and does not know
-/// placeholders.
-fn word_for_curl(url: &str) -> Option<String> {
-    (!url.contains(['{', '}'])).then(|| shell_word(url))
+/// A URL in a command of curl, as a word for a shell; none with braces, since curl does not know placeholders. Brackets
+/// are a range to curl, and need `-g`.
+fn url_for_curl(url: &str) -> Option<String> {
+    let flag = if url.contains(['[', ']']) { "-g " } else { "" };
+    (!url.contains(['{', '}'])).then(|| format!("{flag}{}", shell_word(url)))
 }
 
 /// Whether the run sent messages over WebSocket.
@@ -56,7 +57,7 @@ fn look_at_handshake(run: &Run) -> String {
         let has_fields = job.requests.iter().any(|request| !request.headers.is_empty());
         !has_fields && job.unix_socket.is_none() && job.connect_to.is_none() && job.proxy.is_none()
     });
-    let Some(url) = word_for_curl(&run.target.url.replacen("ws", "http", 1)).filter(|_| is_plain) else {
+    let Some(url) = url_for_curl(&run.target.url.replacen("ws", "http", 1)).filter(|_| is_plain) else {
         return "The report shows the reason of a failed handshake and the first wrong answer.".to_owned();
     };
     // The key is that of RFC 6455 §1.3. curl would wait for more after status 101.

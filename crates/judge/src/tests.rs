@@ -911,11 +911,12 @@ fn a_proposed_curl_command_has_the_url_as_one_word() {
         run_verdicts(&run)[0].remedy.clone()
     };
     assert!(remedy("http://127.0.0.1/a").ends_with("curl -i http://127.0.0.1/a"));
-    // A shell would search files for the first two, and run a part of the others as a command.
-    for path in ["a?b=1", "[1]", "?a=1&b=2", "$(id)"] {
+    // A shell would search files for the first two, and run a part of the others as a command. curl would read brackets
+    // as a range.
+    for (path, flag) in [("a?b=1", ""), ("[1]", "-g "), ("?a=1&b=2", ""), ("$(id)", "")] {
         let url = format!("http://127.0.0.1/{path}");
         let remedy = remedy(&url);
-        assert!(remedy.ends_with(&format!("curl -i '{url}'")), "{remedy}");
+        assert!(remedy.ends_with(&format!("curl -i {flag}'{url}'")), "{remedy}");
     }
     let remedy = remedy("http://127.0.0.1/{line:p.txt}");
     assert!(remedy.contains("--debug") && !remedy.contains("curl"), "{remedy}");
