@@ -3,6 +3,7 @@
 //!
 //! `conservation.rs` checks that every request ends exactly once; frames and field blocks are tested in `crates/http`.
 
+use crate::deaf::Deaf;
 use crate::support::{closed_loop, open_loop};
 use paceline_engine::hot::Recorder;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate, simulate_with};
@@ -465,47 +466,6 @@ fn frames_after_the_end_of_a_response_are_violations() {
     }
 }
 
-/// A server whose socket has no room for some sends after each request.
-struct Deaf {
-    server: Server,
-    /// The number of these sends.
-    sends: u32,
-    /// How many of them are left.
-    left: u32,
-    /// The number of pings that follow each request, 20 ms apart.
-    pings: u64,
-}
-
-impl Script for Deaf {
-    fn connect(&mut self, slot: Slot, now: Nanos) -> Connect {
-        self.left = 0;
-        self.server.connect(slot, now)
-    }
-
-    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
-
-    fn bytes(&mut self, slot: Slot, bytes: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
-        let before = self.server.requests;
-        let is_read = self.server.bytes(slot, bytes, now, acts);
-        if self.server.requests > before {
-            self.left = self.sends;
-            let mut ping = Vec::new();
-            write_ping(&mut ping, [0; 8]);
-            let ping = |number| (now + Nanos(20 * number * MS.0), Act::Send(ping.as_slice().into()));
-            acts.extend((1..=self.pings).map(ping));
-        }
-        is_read
-    }
-
-    fn takes(&mut self, wanted: usize) -> usize {
-        if self.left == 0 {
-            return wanted;
-        }
-        self.left -= 1;
-        0
-    }
-}
-
 /// A response in pieces of a byte, with a ping after each.
 fn ping_between_pieces(out: &mut Vec<u8>, stream: u32, pieces: usize) {
     write_field_block(out, stream, OK, false);
@@ -521,7 +481,7 @@ fn a_server_that_reads_no_answer_to_its_pings_is_cut_off() {
         job.window = paceline_engine::Bound::Requests(3);
     });
     let run = |sends, answer: Answer| {
-        let server = Deaf { server: server(&[], answer), sends, left: 0, pings: 0 };
+        let server = Deaf::new(server(&[], answer), |server| server.requests, sends, Vec::new());
         simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap()
     };
     let endless: Answer = |out, stream, _| ping_between_pieces(out, stream, 5_000);
@@ -543,7 +503,11 @@ fn a_server_that_reads_no_answer_to_its_pings_is_cut_off() {
 #[test]
 fn pings_do_not_defer_the_timeout_of_a_server_that_reads_nothing() {
     let settings = over_http2(closed_loop(1, 1), 1, 0).with(|job| job.timeout = Nanos::from_millis(100));
-    let server = Deaf { server: server(&[], good), sends: u32::MAX, left: 0, pings: 100 };
+    let mut ping = Vec::new();
+    write_ping(&mut ping, [0; 8]);
+    let ping = |number: u64| (Nanos(20 * number * MS.0), Act::Send(ping.as_slice().into()));
+    let pings = (1..=100).map(ping).collect();
+    let server = Deaf::new(server(&[], good), |server| server.requests, u32::MAX, pings);
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
     let unread = failures(&outcome, ConnectionFailure::Unread);
     assert!(unread >= 4, "in a second of connections that last 120 ms: {:?}", outcome.connections.failures);

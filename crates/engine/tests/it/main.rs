@@ -10,6 +10,7 @@
 mod closing;
 mod connection_plan;
 mod conservation;
+mod deaf;
 mod early;
 mod early_data;
 mod faults;

@@ -2,6 +2,7 @@
 //!
 //! Frames and the handshake are tested in `crates/http`; `websocket_cases.rs` has the cases of the Autobahn test suite.
 
+use crate::deaf::Deaf;
 use crate::support::closed_loop;
 use paceline_engine::sim::{Act, Connect, Script, VirtualClock, simulate};
 use paceline_engine::stream::{MessageTime, StreamPlan, TextSearch};
@@ -478,40 +479,6 @@ fn a_subscription_is_sent_when_the_connection_is_open() {
     assert_eq!(failures, [ConnectionFailure::ClosedUnanswered]);
 }
 
-/// A server whose sockets have no room for some sends after the first message, and which answers that 150 ms later.
-struct Deaf {
-    server: Server,
-    /// How many of these sends are left, once the message has come.
-    left: Option<u32>,
-}
-
-impl Script for Deaf {
-    fn connect(&mut self, slot: Slot, now: Nanos) -> Connect {
-        self.server.connect(slot, now)
-    }
-
-    fn request(&mut self, _: Slot, _: Nanos, _: &mut Vec<(Nanos, Act)>) {}
-
-    fn bytes(&mut self, slot: Slot, bytes: &[u8], now: Nanos, acts: &mut Vec<(Nanos, Act)>) -> bool {
-        let is_read = self.server.bytes(slot, bytes, now, acts);
-        if self.left.is_none() && self.server.peers[&slot].messages > 0 {
-            self.left = Some(100);
-            acts.push((now + Nanos::from_millis(150), send(frame(0x81, b"hello"))));
-        }
-        is_read
-    }
-
-    fn takes(&mut self, wanted: usize) -> usize {
-        match &mut self.left {
-            None | Some(0) => wanted,
-            Some(left) => {
-                *left -= 1;
-                0
-            }
-        }
-    }
-}
-
 #[test]
 fn the_most_recent_ping_is_answered_when_a_server_reads_late() {
     let payload = |number: u32| format!("{number:0125}").into_bytes();
@@ -520,7 +487,9 @@ fn the_most_recent_ping_is_answered_when_a_server_reads_late() {
         let ping = |number| frame(0x89, &payload(number));
         (0..40).map(|some| send((100 * some..100 * (some + 1)).flat_map(ping).collect::<Vec<_>>())).collect()
     };
-    let server = Deaf { server: server(pings), left: None };
+    let read = |server: &Server| server.peers.values().map(|peer| peer.messages).sum::<u64>();
+    let answer = send(frame(0x81, b"hello"));
+    let server = Deaf::new(server(pings), read, 100, vec![(Nanos::from_millis(150), answer)]);
     let frames = Rc::clone(&server.server.frames);
     let settings = settings(messages("hello", exact), 1).with(|job| job.connections = 1);
     let outcome = simulate(&settings, server, &VirtualClock::new(Nanos::ZERO)).unwrap();
