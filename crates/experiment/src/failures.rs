@@ -83,7 +83,7 @@ pub struct SideFailures {
 }
 
 impl SideFailures {
-    fn from_outcomes(outcomes: &[ObservedOutcomes]) -> Self {
+    pub(crate) fn from_outcomes(outcomes: &[ObservedOutcomes]) -> Self {
         let sum =
             |count: fn(&ObservedOutcomes) -> u64| outcomes.iter().map(count).fold(0, u64::saturating_add);
         let because: Vec<&String> =

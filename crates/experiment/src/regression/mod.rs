@@ -20,7 +20,7 @@ pub use report::{
 };
 pub use text::{MARGIN_SENTENCE, regression_text};
 
-use crate::failures::{ObservedOutcomes, differs_beyond_chance};
+use crate::failures::{ObservedOutcomes, SideFailures, differs_beyond_chance};
 use crate::load::{LoadError, LoadResult};
 use cells::Cells;
 use paceline_record::{Blame, Severity, Verdict};
@@ -77,7 +77,8 @@ pub fn run_regression(
         let elapsed = bench.elapsed();
         let each = elapsed / u32::try_from(gate.blocks).unwrap_or(u32::MAX);
         let is_last = next_look(gate.blocks).is_none() || elapsed + each > plan.budget;
-        if is_last {
+        // At a look they have been judged with the metrics.
+        if is_last && !gate.is_at_look() {
             gate.judge_failures();
         }
         let outcome = gate.outcome();
@@ -150,7 +151,7 @@ impl<'a> Gate<'a> {
         self.blocks += 1;
         self.count_failures(sides);
         self.cells.add(sides);
-        if next_look(self.blocks - 1) == Some(self.blocks) {
+        if self.is_at_look() {
             self.cells.look();
             self.judge_failures();
         }
@@ -158,26 +159,26 @@ impl<'a> Gate<'a> {
     }
 
     fn count_failures(&mut self, sides: &[BlockSide; SIDES]) {
-        for (load, (failures, seen)) in self.failures.iter_mut().zip(&mut self.outcomes).enumerate() {
+        for (load, (failures, outcomes)) in self.failures.iter_mut().zip(&mut self.outcomes).enumerate() {
             for (place, side) in sides.iter().enumerate() {
                 let windows: &[LoadResult] = side.windows.get(load).map_or(&[], Vec::as_slice);
-                let outcomes: Vec<ObservedOutcomes> = windows.iter().map(outcomes_of).collect();
                 let invalid = windows.iter().filter(|window| is_own_fault(window)).count();
-                let [of_base, of_candidate] = &mut *seen;
-                let (requests, failed, counted, seen) = if place == CANDIDATE {
-                    let LoadFailures { candidate_requests, candidate_failed, candidate_windows, .. } =
-                        &mut *failures;
-                    (candidate_requests, candidate_failed, candidate_windows, of_candidate)
-                } else {
-                    let LoadFailures { base_requests, base_failed, base_windows, .. } = &mut *failures;
-                    (base_requests, base_failed, base_windows, of_base)
-                };
-                *requests += outcomes.iter().map(|one| one.scheduled).sum::<u64>();
-                *failed += outcomes.iter().map(|one| one.not_ok).sum::<u64>();
+                let is_candidate = place == CANDIDATE;
+                let counted =
+                    if is_candidate { &mut failures.candidate_windows } else { &mut failures.base_windows };
                 *counted = [counted[0] + windows.len(), counted[1] + invalid];
-                seen.extend(outcomes);
+                outcomes[usize::from(is_candidate)].extend(windows.iter().map(outcomes_of));
             }
+            let [base, candidate] = outcomes.each_ref().map(|side| SideFailures::from_outcomes(side));
+            (failures.base_requests, failures.base_failed) = (base.scheduled, base.not_ok);
+            (failures.candidate_requests, failures.candidate_failed) =
+                (candidate.scheduled, candidate.not_ok);
         }
+    }
+
+    /// Whether the metrics are tested after the last block.
+    fn is_at_look(&self) -> bool {
+        self.blocks > 0 && next_look(self.blocks - 1) == Some(self.blocks)
     }
 
     /// Compares the failed requests from the first look on: at the looks of the metrics and after the last block, because
