@@ -38,6 +38,10 @@ const MARKS: Corner[][] = [
 /** The corners of a line's mark, within about 1 from its middle. */
 export const lineMark = (index: number): Corner[] => MARKS[index % MARKS.length]!;
 
+/** A line's mark as the points of an SVG polygon with its middle at `x` and `y`. */
+export const markPoints = (index: number, x: number, y: number, radius: number): string =>
+  lineMark(index).map(([dx, dy]) => `${x + radius * dx},${y + radius * dy}`).join(" ");
+
 export function colour(index: number): string {
   return `var(--c${index % 8})`;
 }
