@@ -8,7 +8,7 @@ use super::metric::{FigurePage, MetricPage, metrics};
 use super::round::{RoundPage, ServerEntry, TablePage};
 use paceline_experiment::{MARGIN, RoundSide, compare_rounds, requested};
 use paceline_record::{Load, Severity, Trial};
-use paceline_report::{Report, Standing, Table};
+use paceline_report::{Machine, Report, Standing, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,8 @@ pub struct TimelineLine {
     pub form: String,
     /// The load.
     pub load: Load,
-    /// The machine: processor and its number of cores.
+    /// The machine: processor and its number of cores, with a number from the second of alike machines on. No other
+    /// machine of the page has this name.
     pub machine: String,
     /// The metric that its tables are ordered by.
     pub metric: &'static str,
@@ -52,6 +53,8 @@ pub struct TimelinePoint {
     pub plan: String,
     /// The name of the load in it.
     pub load: String,
+    /// The label of the machine in it.
+    pub machine: String,
     /// Wall-clock start of the round, RFC 3339, UTC.
     pub started_at: String,
     /// What the server's version command printed.
@@ -87,15 +90,20 @@ impl TimelinePage {
     pub fn new(server: &str, rounds: &[TimelineRound<'_>], not_read: usize) -> Option<Self> {
         let has = |round: &&TimelineRound<'_>| round.page.servers.contains_key(server);
         let rounds: Vec<&TimelineRound<'_>> = rounds.iter().filter(has).collect();
+        let mut known = KnownMachines::default();
+        let names: Vec<MachineNames<'_>> =
+            rounds.iter().map(|round| known.names(&round.page.machines)).collect();
         let mut lines: BTreeMap<LineKey, TimelineLine> = BTreeMap::new();
         let mut last: BTreeMap<LineKey, usize> = BTreeMap::new();
         for (place, round) in rounds.iter().enumerate() {
-            let points = points(server, round);
+            let points = points(server, round, &names[place]);
             // The rounds in which the lines of this one were measured before.
             let before: BTreeSet<usize> =
                 points.iter().filter_map(|(key, _)| last.get(key).copied()).collect();
+            let since =
+                |other: usize| changes(server, [rounds[other], *round], [&names[other], &names[place]]);
             let changes: BTreeMap<usize, Changes> =
-                before.into_iter().map(|other| (other, changes(server, rounds[other], round))).collect();
+                before.into_iter().map(|other| (other, since(other))).collect();
             for (key, (table, mut point)) in points {
                 if let Some(other) = last.insert(key.clone(), place) {
                     let load = requested(&table.load);
@@ -129,17 +137,22 @@ impl TimelinePage {
 }
 
 /// The points of a round, each with its table.
-fn points<'a>(server: &str, round: &TimelineRound<'a>) -> Vec<(LineKey, (&'a Table, TimelinePoint))> {
+fn points<'a>(
+    server: &str,
+    round: &TimelineRound<'a>,
+    names: &MachineNames<'_>,
+) -> Vec<(LineKey, (&'a Table, TimelinePoint))> {
     let tables = round.report.tables.iter().zip(&round.page.tables);
     let point = |(table, page): (&'a Table, &TablePage)| {
         let row = page.rows.iter().find(|row| row.server == server)?;
-        let key =
-            (table.workload.clone(), table.form.clone(), requested(&table.load), machine_name(round, table));
+        let machine = names.get(&*table.machine).cloned().unwrap_or_default();
+        let key = (table.workload.clone(), table.form.clone(), requested(&table.load), machine);
         let entry = round.page.servers.get(server);
         let point = TimelinePoint {
             round: round.page.about.id.clone(),
             plan: round.page.about.plan.clone(),
             load: table.load.name.clone(),
+            machine: table.machine.clone(),
             started_at: round.page.about.started_at.clone(),
             versions: entry.map(|entry| entry.server.versions.clone()).unwrap_or_default(),
             standing: row.standing,
@@ -153,17 +166,66 @@ fn points<'a>(server: &str, round: &TimelineRound<'a>) -> Vec<(LineKey, (&'a Tab
     tables.filter_map(point).collect()
 }
 
-/// The machine of a table: processor and its number of cores.
-fn machine_name(round: &TimelineRound<'_>, table: &Table) -> String {
-    let machine = round.page.machines.iter().find(|machine| machine.label == table.machine);
-    let machine = machine.map(|machine| &machine.environment);
-    machine.map(|machine| format!("{}, {} cores", machine.cpu_model, machine.cores)).unwrap_or_default()
+/// The names of a round's machines, by their labels in it.
+type MachineNames<'a> = BTreeMap<&'a str, String>;
+
+/// The machines of several rounds: the name of each, and how the newest round has it. A label says nothing beyond its
+/// round.
+#[derive(Default)]
+struct KnownMachines<'a>(Vec<(String, &'a Machine)>);
+
+impl<'a> KnownMachines<'a> {
+    /// The names of a round's machines. A machine is the nearest of those of earlier rounds with its processor and
+    /// number of cores; two machines of one round are never the same.
+    fn names(&mut self, machines: &'a [Machine]) -> MachineNames<'a> {
+        let mut candidates = Vec::new();
+        for (place, machine) in machines.iter().enumerate() {
+            for (known, (_, other)) in self.0.iter().enumerate() {
+                if processor(other) == processor(machine) {
+                    candidates.push((machine.distance_from(other), place, known));
+                }
+            }
+        }
+        candidates.sort_unstable();
+        let mut found: Vec<Option<usize>> = vec![None; machines.len()];
+        for (_, place, known) in candidates {
+            if found[place].is_none() && !found.contains(&Some(known)) {
+                found[place] = Some(known);
+            }
+        }
+        let mut names = MachineNames::new();
+        for (machine, known) in machines.iter().zip(found) {
+            let name = match known {
+                Some(known) => self.0[known].0.clone(),
+                None => self.free_name(machine),
+            };
+            match known {
+                Some(known) => self.0[known].1 = machine,
+                None => self.0.push((name.clone(), machine)),
+            }
+            names.insert(&machine.label, name);
+        }
+        names
+    }
+
+    fn free_name(&self, machine: &Machine) -> String {
+        let name = processor(machine);
+        match self.0.iter().filter(|(_, other)| processor(other) == name).count() {
+            0 => name,
+            alike => format!("{name} ({})", alike + 1),
+        }
+    }
+}
+
+/// The processor of a machine and its number of cores.
+fn processor(machine: &Machine) -> String {
+    format!("{}, {} cores", machine.environment.cpu_model, machine.environment.cores)
 }
 
 /// Differences by workload, form, load and label of the later round's machine, then by metric.
 type Changes = BTreeMap<(String, String, String, String), BTreeMap<&'static str, Ratio>>;
 
-fn changes(server: &str, before: &TimelineRound<'_>, after: &TimelineRound<'_>) -> Changes {
+fn changes(server: &str, [before, after]: [&TimelineRound<'_>; 2], names: [&MachineNames<'_>; 2]) -> Changes {
     let sides = [before, after].map(|round| RoundSide {
         report: round.report,
         trials: round.trials,
@@ -174,7 +236,7 @@ fn changes(server: &str, before: &TimelineRound<'_>, after: &TimelineRound<'_>) 
         let Some((table, _)) = cell.places[1].find(after.report) else { continue };
         // A line is of one machine.
         let earlier = cell.places[0].find(before.report);
-        if earlier.is_none_or(|(other, _)| machine_name(before, other) != machine_name(after, table)) {
+        if earlier.is_none_or(|(other, _)| names[0].get(&*other.machine) != names[1].get(&*table.machine)) {
             continue;
         }
         let load = requested(&table.load);
@@ -184,4 +246,37 @@ fn changes(server: &str, before: &TimelineRound<'_>, after: &TimelineRound<'_>) 
         found.insert(key, ratios.collect());
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_record::Environment;
+
+    fn machine(label: &str, kernel: &str) -> Machine {
+        let environment = Environment {
+            cpu_model: "EPYC".to_owned(),
+            cores: 2,
+            kernel: kernel.to_owned(),
+            ..Environment::default()
+        };
+        Machine { label: label.to_owned(), environment, differs: Vec::new() }
+    }
+
+    #[test]
+    fn alike_machines_of_a_round_have_names_of_their_own() {
+        let rounds = [
+            vec![machine("A", "6.1"), machine("B", "6.2")],
+            vec![machine("A", "6.2"), machine("B", "6.1"), machine("C", "6.2")],
+            vec![machine("A", "6.3")],
+        ];
+        let mut known = KnownMachines::default();
+        let names: Vec<MachineNames<'_>> = rounds.iter().map(|machines| known.names(machines)).collect();
+        let (first, second, third) = ("EPYC, 2 cores", "EPYC, 2 cores (2)", "EPYC, 2 cores (3)");
+        let named = |round: usize| names[round].iter().map(|(label, name)| (*label, &**name)).collect();
+        let rounds: [Vec<(&str, &str)>; 3] = [named(0), named(1), named(2)];
+        assert_eq!(rounds[0], [("A", first), ("B", second)]);
+        assert_eq!(rounds[1], [("A", second), ("B", first), ("C", third)], "in another order");
+        assert_eq!(rounds[2], [("A", first)], "the kernel was upgraded");
+    }
 }
