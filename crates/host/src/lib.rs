@@ -36,6 +36,7 @@ mod memory;
 mod mode_time;
 mod neighbours;
 mod network;
+mod perf_maps;
 mod place;
 pub mod port;
 pub mod private_network;
@@ -70,6 +71,7 @@ pub use mode_time::ModeTime;
 pub use neighbours::{JoinResult, Neighbours, RoundsSeen};
 pub use network::NetworkCounters;
 pub use paceline_record::{Id, InvalidId};
+pub use perf_maps::PerfMaps;
 pub use place::{
     Machines, PROGRAM_DIGEST, Place, PlaceError, ProgramCopy, SSH_CONTROL, SshConnection, StartedProgram,
     machine_id,

@@ -284,7 +284,7 @@ pub(crate) fn file(pid: Pid, name: &str) -> Option<String> {
 }
 
 /// A file of `/proc` as text. A process may give itself any bytes as its name: those that are not UTF-8 are replaced.
-fn text(path: &str) -> Option<String> {
+pub(crate) fn text(path: &str) -> Option<String> {
     read_text(path).ok()
 }
 

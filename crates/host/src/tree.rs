@@ -9,6 +9,7 @@
 use crate::cgroup::ControlGroup;
 use crate::memory::MemoryAccount;
 use crate::mode_time::ModeTime;
+use crate::perf_maps::PerfMaps;
 use crate::port;
 use crate::process::{self, Scheduling, Stat};
 use crate::shepherd::Shepherd;
@@ -16,7 +17,7 @@ use crate::system::{self, Pid};
 use paceline_record::CpuSource;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long the remaining processes of a command may take to end after SIGKILL.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -279,6 +280,11 @@ impl ProcessTree {
     /// The TCP ports on which its processes listen.
     pub fn ports(&self) -> Vec<u16> {
         port::ports_of(&self.pids())
+    }
+
+    /// The maps for perf that its processes have written since `began`.
+    pub fn perf_maps(&self, began: SystemTime) -> PerfMaps {
+        PerfMaps::find(&self.pids(), began)
     }
 
     /// Whether any thread is running or runnable.

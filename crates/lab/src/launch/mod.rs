@@ -25,7 +25,7 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How long a server may take to end after SIGTERM: docs/adding-a-server.md.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -181,6 +181,7 @@ impl Starter {
         let group = ControlGroup::create(&order.id);
         let log = self.logs.as_ref().map(|logs| logs.join(format!("{}-{}.log", order.server, order.id)));
         let shepherd_order = self.shepherd_order(order, &variables, log.as_deref(), group.as_ref())?;
+        let began = SystemTime::now();
         let shepherd = Shepherd::start(&self.shepherd, &shepherd_order)
             .map_err(|error| LaunchError::fault(Stage::Start, error.to_string(), false))?;
         let tree = ProcessTree::new(&shepherd, group.filter(|_| shepherd.is_grouped()));
@@ -190,7 +191,7 @@ impl Starter {
             private_network: private_network::is_private(),
             ..Startup::default()
         };
-        let processes = Processes { shepherd, log, tree };
+        let processes = Processes { shepherd, log, tree, began };
         let mut starting = StartingServer { processes, address, startup, engine: self.engine_probe() };
         match starting.wait_ready(order.start_timeout, ready) {
             Ok(()) => Ok(RunningServer {

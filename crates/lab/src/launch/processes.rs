@@ -5,6 +5,7 @@ use paceline_host::shepherd::{CommandResult, Shepherd};
 use paceline_host::tree::ProcessTree;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// How much of a log's end goes into a record.
 const RECORD_TAIL_BYTES: usize = 4 * 1024;
@@ -14,6 +15,8 @@ pub(super) struct Processes {
     pub shepherd: Shepherd,
     pub log: Option<PathBuf>,
     pub tree: ProcessTree,
+    /// A moment before the first of them started.
+    pub began: SystemTime,
 }
 
 impl Processes {
@@ -25,12 +28,14 @@ impl Processes {
         self.log.as_deref().map(tail_of).unwrap_or_default()
     }
 
-    /// Stops them and waits until nothing is left.
+    /// Stops them and waits until nothing is left, also of the maps that their runtimes wrote for a profiler.
     pub fn stop(self) -> io::Result<CommandResult> {
-        let Self { shepherd, tree, .. } = self;
+        let Self { shepherd, tree, began, .. } = self;
+        let maps = tree.perf_maps(began);
         let gone = shepherd.stop();
         // A shepherd that was killed could not do this.
         tree.end();
+        maps.remove();
         gone
     }
 
