@@ -7,11 +7,13 @@
 mod error;
 mod java;
 mod maps;
+mod perf;
 mod recording;
 mod script;
 mod stack_method;
 mod stacks;
 
 pub use error::ProfileError;
-pub use recording::{FREQUENCY_HZ, Recording, perf_version};
+pub use perf::perf_version;
+pub use recording::{FREQUENCY_HZ, Recording};
 pub use script::fuzz_perf_script;
