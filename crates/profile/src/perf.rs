@@ -68,7 +68,7 @@ impl PerfProcess {
     pub(crate) fn stop(&mut self) {
         let now = Instant::now();
         if self.has_ended() {
-            // It ended by itself: the window was over when its output was written. Its number may be another process' now.
+            // It ended by itself: the window was over when its output was written. Its number may be another's now.
             let written = fs::metadata(&self.output).and_then(|output| output.modified());
             let since = written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
             self.ended.get_or_insert(now.checked_sub(since).unwrap_or(now).max(self.begun));

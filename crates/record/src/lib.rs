@@ -33,6 +33,7 @@ mod server_waits;
 pub mod slim;
 mod stream_examples;
 mod summary;
+mod system_calls;
 mod target;
 mod timestamp;
 mod trial;
@@ -80,6 +81,7 @@ pub use server_use::{FoundBy, MemoryUse, ServerSample, ServerUse};
 pub use server_waits::{LoopTimers, ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 pub use stream_examples::{StreamExample, StreamExampleKind, StreamExamples, StreamGap};
 pub use summary::{Summary, SummaryTime};
+pub use system_calls::{SystemCall, SystemCalls};
 pub use target::{EarlyData, Target, Tls, Tried};
 pub use timestamp::is_timestamp;
 pub use trial::{

@@ -7,7 +7,7 @@ use crate::{
     ArrivalCheck, BadBody, Block, BodyFaults, BodyWaits, Connections, Environment, ExpectContinue,
     Expectations, FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases,
     Profile, RequestPart, Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span,
-    StreamExamples, Summary, SummaryTime, Target, TimeKind, Verdict,
+    StreamExamples, Summary, SummaryTime, SystemCalls, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -90,6 +90,12 @@ pub struct Run {
     /// What the server waited for, with a profile.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server_waits: Option<ServerWaits>,
+    /// The system calls of the server for each request, if requested (`--syscalls`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub syscalls: Option<SystemCalls>,
+    /// Why system calls were not counted although it was requested.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub syscalls_failure: Option<String>,
     /// All requests that were due in the window: their outcomes and their times.
     pub total: Block,
     /// The cohort by segment of a ramp or a staircase, in order.
