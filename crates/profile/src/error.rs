@@ -17,7 +17,7 @@ pub enum ProfileError {
     /// It ended with a failure.
     #[error("perf {command} failed: {message}")]
     Failed {
-        /// `record` or `script`.
+        /// `record`, `script` or `trace`.
         command: &'static str,
         /// The line of its output that says why.
         message: String,
@@ -32,6 +32,9 @@ pub enum ProfileError {
     /// It took no sample.
     #[error("perf took no sample: the server used hardly any CPU time")]
     NoSamples,
+    /// It saw no system call.
+    #[error("perf saw no system call: the server did hardly anything")]
+    NoCalls,
     /// Its output could not be read.
     #[error("cannot read the output of perf")]
     Read(#[source] io::Error),
@@ -53,10 +56,18 @@ impl ProfileError {
             Self::Failed { command: "record", .. } => {
                 Some("run Paceline as the user of the server's processes, or as root".to_owned())
             }
+            Self::Failed { command: "trace", is_root: false, .. } => Some(
+                "run Paceline as root: perf reads /sys/kernel/tracing, which other users may not".to_owned(),
+            ),
+            Self::Failed { command: "trace", is_root: true, .. } => Some(
+                "in a container perf needs the capability PERFMON and the tracing of the kernel (docker run --cap-add PERFMON -v /sys/kernel/tracing:/sys/kernel/tracing)".to_owned(),
+            ),
             Self::NotBegun => {
                 Some("use a longer window (-d), or leave perf a core that is not busy".to_owned())
             }
-            Self::NoSamples => Some("put more load on the server, or use a longer window (-d)".to_owned()),
+            Self::NoSamples | Self::NoCalls => {
+                Some("put more load on the server, or use a longer window (-d)".to_owned())
+            }
             Self::Folder(_) => Some("set TMPDIR to a folder that can be written".to_owned()),
             Self::Start(_) | Self::Failed { .. } | Self::Read(_) => None,
         }
@@ -69,15 +80,18 @@ mod tests {
 
     #[test]
     fn missing_rights_name_the_setting() {
-        let failed = |is_root, paranoid| ProfileError::Failed {
-            command: "record",
+        let of = |command, is_root, paranoid| ProfileError::Failed {
+            command,
             message: "no".to_owned(),
             paranoid,
             is_root,
         };
+        let failed = |is_root, paranoid| of("record", is_root, paranoid);
         assert!(failed(false, Some(3)).hint().unwrap().contains("sysctl kernel.perf_event_paranoid=1"));
         assert!(failed(true, Some(3)).hint().unwrap().contains("PERFMON"));
         assert!(failed(false, Some(-1)).hint().unwrap().contains("user of the server"));
+        assert!(of("trace", false, None).hint().unwrap().contains("as root"));
+        assert!(of("trace", true, None).hint().unwrap().contains("/sys/kernel/tracing"));
         assert!(ProfileError::NotInstalled.hint().unwrap().contains("linux-perf"));
     }
 }

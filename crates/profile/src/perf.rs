@@ -59,6 +59,11 @@ impl PerfProcess {
         Ok(Self { command, child, folder, output, begun: Instant::now(), ended: None })
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
@@ -66,15 +71,18 @@ impl PerfProcess {
 
     /// Asks it to end, and does not wait for it.
     pub(crate) fn stop(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
         let now = Instant::now();
         if self.has_ended() {
             // It ended by itself: the window was over when its output was written. Its number may be another's now.
             let written = fs::metadata(&self.output).and_then(|output| output.modified());
             let since = written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default();
-            self.ended.get_or_insert(now.checked_sub(since).unwrap_or(now).max(self.begun));
+            self.ended = Some(now.checked_sub(since).unwrap_or(now).max(self.begun));
             return;
         }
-        self.ended.get_or_insert(now);
+        self.ended = Some(now);
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::INT);
         }
