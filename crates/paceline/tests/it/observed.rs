@@ -125,6 +125,40 @@ fn a_profile_or_its_failure_is_beside_the_result() {
 }
 
 #[test]
+fn system_calls_or_why_they_were_not_counted_are_beside_the_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ReferenceServer::start("immediate");
+    let load = ["run", &server.url(), "-c", "2", "-d", "200ms", "--warmup", "200ms"];
+    let outputs = ["-o", "run.json", "--syscalls"];
+    let output = paceline(folder.path(), &[&load[..], &outputs].concat());
+    assert!(output.status.code() < Some(2), "{output:?}");
+    let run = json(&folder.path().join("run.json"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if let Some(failure) = run["syscalls_failure"].as_str() {
+        println!("no system calls here: {failure}");
+        assert!(text.contains("system calls not counted: "), "{text}");
+    } else {
+        let calls = &run["syscalls"];
+        assert!(calls["calls_per_request"].as_f64() > Some(0.5), "{calls}");
+        assert!(!calls["calls"].as_array().unwrap().is_empty(), "{calls}");
+        assert!(text.contains("System calls per request"), "{text}");
+    }
+    assert!(run["profile"].is_null() && run["profile_failure"].is_null(), "no profile was requested");
+    assert_eq!(run["window_s"].as_f64().unwrap().round(), 0.0, "the measured window is the requested one");
+    // Without perf the result is the same, and each of two observations says why it is missing.
+    let mut command = Command::new(PACELINE);
+    let both = [&load[..], &outputs, &["--profile=flame.svg"]].concat();
+    command.args(both).current_dir(folder.path()).env("PATH", folder.path());
+    let output = command.output().unwrap();
+    assert!(output.status.code() < Some(2), "{output:?}");
+    let run = json(&folder.path().join("run.json"));
+    for key in ["syscalls_failure", "profile_failure"] {
+        let failure = run[key].as_str().unwrap();
+        assert!(failure.contains("perf is not installed") && failure.contains("apt-get"), "{key}: {failure}");
+    }
+}
+
+#[test]
 fn a_server_is_explained_by_two_loads() {
     let folder = tempfile::tempdir().unwrap();
     let server = ReferenceServer::start("immediate");

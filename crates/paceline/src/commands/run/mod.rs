@@ -20,11 +20,13 @@ mod once;
 mod output_flags;
 mod process;
 mod profile;
+mod repeat;
 mod requests;
 mod screen;
 mod seconds;
 mod shape;
 mod stream_flags;
+mod syscalls;
 mod target;
 mod values;
 mod websocket_flags;
@@ -33,7 +35,7 @@ mod write_results;
 pub use flags::Arguments;
 pub use gates::checked_max_errors;
 pub use loaders::loader;
-pub use profile::explain_profiler;
+pub use repeat::explain_profiler;
 pub use values::duration;
 pub use write_results::run_page;
 
@@ -50,6 +52,7 @@ use paceline_record::Run;
 use paceline_report::LiveMetrics;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
 use paceline_web::Library;
+use repeat::RepeatedLoad;
 use std::time::Duration;
 
 /// Runs the command.
@@ -86,7 +89,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
-    let profiled = outputs.profile.as_ref().map(|_| profile::repeatable(&job)).transpose()?;
+    let repeated = outputs.repeating_flag().map(|flag| repeat::repeatable(&job, flag)).transpose()?;
     let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
     // The lab follows the events and watches the server itself.
     if !arguments.target.pid.is_empty() || outputs.events.is_none() {
@@ -111,8 +114,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     let proxy = prepared.settings.job.proxy.clone();
     let in_words = |error| lua::explain(script.as_ref(), explain_through(error, proxy.as_ref()));
     let (mut run, unwritten) = prepared.carry_out(argv(&arguments), observers, stop).map_err(in_words)?;
-    if let Some(job) = profiled.filter(|_| !run.stopped) {
-        profile::add_profile(&mut run, job, source.as_deref(), &arguments.target.pid, stop);
+    if let Some(job) = repeated.filter(|_| !run.stopped) {
+        observe_server(&mut run, job, source.as_deref(), &arguments, stop);
     }
     script.iter().for_each(|script| script.add_to(&mut run));
     write_results::write_results(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
@@ -122,6 +125,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         view.serve_until_interrupted();
     }
     Ok(failed.unwrap_or_else(|| status(&run, arguments.gates.allow_invalid)))
+}
+
+/// Repeats the load of a run that is over, in a separate window for each flag that observes the server.
+fn observe_server(
+    run: &mut Run,
+    job: Job,
+    script: Option<&[u8]>,
+    arguments: &Arguments,
+    stop: &'static StopFlag,
+) {
+    let load = RepeatedLoad { job, script, pids: &arguments.target.pid, stop };
+    if arguments.output.profile.is_some() {
+        profile::add_profile(run, &load);
+    }
+    if arguments.output.syscalls {
+        syscalls::add_system_calls(run, &load);
+    }
 }
 
 /// The names of the requests that a run with these flags sends.

@@ -85,6 +85,10 @@ pub struct OutputFlags {
     #[arg(hide_short_help = true, long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "profile.svg", conflicts_with_all = ["loaders", "on"], help_heading = "Output")]
     pub profile: Option<PathBuf>,
 
+    /// Then count a local server's system calls per request with perf
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["loaders", "on"], help_heading = "Output")]
+    pub syscalls: bool,
+
     /// Write times for HdrHistogram's tools: FILE.hlog, a histogram for each second, or FILE.hgrm, percentiles
     #[arg(hide_short_help = true, long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Vec<PathBuf>,
@@ -140,6 +144,13 @@ impl OutputFlags {
         self.files().chain(others.map(PathBuf::as_path))
     }
 
+    /// The first flag that runs the load again after the measured window.
+    pub fn repeating_flag(&self) -> Option<&'static str> {
+        [("--profile", self.profile.is_some()), ("--syscalls", self.syscalls)]
+            .into_iter()
+            .find_map(|(flag, given)| given.then_some(flag))
+    }
+
     /// Every named output file, results first.
     pub fn outputs(&self) -> Vec<OutputFile<'_>> {
         let results = self.files().map(|path| ("--output", Some(path)));
@@ -182,6 +193,7 @@ impl OutputFlags {
             ("--view", self.view),
             ("--metrics", self.dashboards.metrics.is_some()),
             ("--otlp", self.dashboards.otlp.is_some()),
+            ("--syscalls", self.syscalls),
         ];
         let shown = shown.into_iter().filter_map(|(flag, given)| given.then_some(flag));
         match self.outputs().into_iter().map(|output| output.flag).chain(shown).next() {

@@ -51,6 +51,8 @@ fn an_error_names_the_valid_alternatives() {
         (&["-r", "1,000"], "for a single rate write 1000"),
         (&["--debug", "-o", "run.json"], "--output cannot be combined with --debug, which measures nothing"),
         (&["--debug", "--profile"], "--profile cannot be combined with --debug"),
+        (&["--debug", "--syscalls"], "--syscalls cannot be combined with --debug"),
+        (&["--syscalls", "--loaders", "2"], "cannot be used with"),
         (&["--debug", "--view"], "--view cannot be combined with --debug"),
         (&["-d", "1000000h"], "`1000000h` is too long: the maximum is 10000h"),
         (&["-c", "4294967296"], "the number is too large: the maximum is 4294967295"),

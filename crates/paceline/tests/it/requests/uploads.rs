@@ -315,10 +315,13 @@ fn a_long_pipe_that_cannot_be_copied_is_refused() {
     let reported = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{reported}");
     assert!(reported.contains("several load generators cannot read one pipe"), "{reported}");
-    let output = with_pipe(&[url, "--body", "@-", "--profile"], b"x", folder.path());
-    let reported = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{reported}");
-    assert!(reported.contains("--profile runs the load twice, but @- can be read only once"), "{reported}");
+    for flag in ["--profile", "--syscalls"] {
+        let output = with_pipe(&[url, "--body", "@-", flag], b"x", folder.path());
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        let expected = format!("{flag} runs the load twice, but @- can be read only once");
+        assert!(reported.contains(&expected), "{reported}");
+    }
     // A file here, but in each loader its own standard input.
     let file = folder.path().join("body");
     std::fs::write(&file, "x").unwrap();
