@@ -12,6 +12,7 @@ mod profile;
 pub(crate) mod quantity;
 mod server;
 mod streams;
+mod system_calls;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -78,6 +79,7 @@ pub fn run_text(run: &Run, options: RunTextOptions) -> TerminalText {
             spectrum.clone(),
             server.clone(),
             profile::of_run(run, style),
+            system_calls::of_run(run, style),
             facts_of(run, options.full, style),
         ];
         sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")

@@ -62,21 +62,26 @@ fn about(profile: &Profile, run: &Run) -> String {
     let kernel = profile
         .kernel_share
         .map_or("kernel not sampled".to_owned(), |share| format!("{:.0}% in the kernel", 100.0 * share));
-    let rate = paceline_stats::ratio(profile.achieved_per_s, run.rate_per_s.achieved);
-    let cost = match profile.achieved_per_s > 0.0 && rate > 0.0 {
-        true => format!(
-            "; {} requests/s while profiled ({:.0}% of the run)",
-            count(profile.achieved_per_s),
-            100.0 * rate
-        ),
-        false => String::new(),
-    };
+    let cost = cost(profile.achieved_per_s, "profiled", run);
     format!(
         "profile: {} of {} in a separate window; {kernel}, {:.0}% with a name{cost}",
         counted(profile.samples as f64, "sample"),
         profile.event,
         100.0 * profile.named_share
     )
+}
+
+/// What observing the server cost, as the end of a sentence: `; 970 requests/s while profiled (97% of the run)`.
+pub(super) fn cost(achieved_per_s: f64, observed: &str, run: &Run) -> String {
+    let rate = paceline_stats::ratio(achieved_per_s, run.rate_per_s.achieved);
+    match achieved_per_s > 0.0 && rate > 0.0 {
+        true => format!(
+            "; {} requests/s while {observed} ({:.0}% of the run)",
+            count(achieved_per_s),
+            100.0 * rate
+        ),
+        false => String::new(),
+    }
 }
 
 fn row(function: &ProfiledFunction) -> Vec<String> {
