@@ -22,6 +22,7 @@ mod request_time;
 mod rounds;
 mod rounds_text;
 mod why;
+mod why_calls;
 mod why_cause;
 mod why_profile;
 mod why_steps;

@@ -6,10 +6,13 @@
 
 use crate::TimeSummary;
 use crate::request_time::RequestTime;
+use crate::why_calls::call_words;
 use crate::why_steps::{LoadCommand, NextStep, next_steps};
 use crate::why_waits::{WaitCause, wait_causes};
 use paceline_judge::{VerdictName, judged_times, run_limit};
-use paceline_record::{Blame, CodeKind, Limit, Profile, Run, ServerUse, Severity, Verdict};
+use paceline_record::{
+    Blame, CodeKind, Limit, Profile, Run, ServerUse, Severity, SystemCalls, Verdict,
+};
 use paceline_stats::{percent_text, ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,6 +45,10 @@ pub struct Why {
     pub profile: Option<Profile>,
     /// Why there is no profile.
     pub profile_failure: Option<String>,
+    /// The system calls of the server under the closed loop.
+    pub syscalls: Option<SystemCalls>,
+    /// Why they were not counted.
+    pub syscalls_failure: Option<String>,
     /// The file of the flame graph.
     pub flame_graph: Option<String>,
     /// The files of the records.
@@ -98,6 +105,8 @@ pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) ->
         verdicts,
         profile: closed.profile.clone().map(|profile| Profile { calls: Vec::new(), ..profile }),
         profile_failure: closed.profile_failure.clone(),
+        syscalls: closed.syscalls.clone(),
+        syscalls_failure: closed.syscalls_failure.clone(),
         flame_graph: None,
         records: Vec::new(),
     }
@@ -132,6 +141,7 @@ fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
     let waits = waits(run, closed, half);
     let seen_ns: f64 = waits.iter().map(|(_, ns, _)| ns).sum();
     let unseen_ns = (time.waiting_ns - seen_ns).max(0.0);
+    let calls = closed.syscalls.as_ref().map_or(String::new(), |calls| format!("; {}", call_words(calls)));
     let mut costs: Vec<(String, f64, String)> = Vec::new();
     if let Some((server, cpu_ns)) = run.server.as_ref().zip(time.cpu_ns) {
         match profile.and_then(|profile| profile.kernel_share.map(|kernel| (profile, kernel))) {
@@ -139,11 +149,11 @@ fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
                 let user = (1.0 - kernel) * cpu_ns;
                 costs.push((format!("code of {}", server.name), user, top_functions(profile, false)));
                 let of_kernel = format!("the kernel, for {}", server.name);
-                let evidence = top_functions(profile, true) + &kernel_words(server);
+                let evidence = top_functions(profile, true) + &kernel_words(server) + &calls;
                 costs.push((of_kernel, kernel * cpu_ns, evidence));
             }
             None => {
-                let evidence = "CPU time of its processes over the window".to_owned() + &kernel_words(server);
+                let evidence = format!("CPU time of its processes over the window{}{calls}", kernel_words(server));
                 costs.push((format!("CPU time of {}", server.name), cpu_ns, evidence));
             }
         }

@@ -33,6 +33,8 @@ pub enum Cause {
     MemoryAllocation,
     /// Opening connections.
     NewConnections,
+    /// Many system calls for each request.
+    SystemCalls,
     /// The CPU limit of the server's control group.
     CpuLimit,
     /// The server's queue of connections that it has not accepted yet.

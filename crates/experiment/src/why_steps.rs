@@ -5,6 +5,7 @@
 //! Over 600 lines: each kind of finding has a step with its sentences.
 
 use crate::request_time::RequestTime;
+use crate::why_calls::{are_many, call_words};
 use crate::why_cause::Cause;
 use crate::why_profile::{COLLECT_LESS, DIVIDE_LOCK, contended_lock, kinds_of_work};
 use crate::why_waits::{REMOVE_SLEEP, WaitCause, called, many_calls, timers_of_requests, wait_causes};
@@ -103,7 +104,8 @@ pub(crate) fn next_steps(
         false => None,
     };
     steps.extend(waits);
-    let kinds: Vec<NextStep> = closed.profile.iter().flat_map(from_profile).collect();
+    let kinds = closed.profile.iter().flat_map(from_profile).chain(from_system_calls(closed));
+    let kinds: Vec<NextStep> = kinds.collect();
     let limit_step = from_limit(load, limit, closed);
     // Functions say more than that the CPU is the limit, and that requests wait for their turn on it.
     match limit.kind {
@@ -394,6 +396,18 @@ fn from_profile(profile: &Profile) -> impl Iterator<Item = NextStep> {
     })
 }
 
+/// What the number of system calls for each request suggests.
+fn from_system_calls(closed: &Run) -> Option<NextStep> {
+    let calls = closed.syscalls.as_ref().filter(|calls| are_many(calls))?;
+    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
+    Some(NextStep {
+        cause: Cause::SystemCalls,
+        what: "Each request makes many system calls: read and write larger pieces, keep files and connections open, and do not ask the system again for what does not change.".to_owned(),
+        command: Some(format!("strace -f -c -w -p {pid}")),
+        because: call_words(calls),
+    })
+}
+
 /// What is missing for a profile.
 fn from_failure(closed: &Run) -> Option<NextStep> {
     let failure = closed.profile_failure.as_ref()?;
@@ -408,6 +422,7 @@ fn from_failure(closed: &Run) -> Option<NextStep> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::why_calls::tests::calls;
     use crate::why_profile::tests::profile;
     use paceline_record::{
         GcLog, LoopKind, LoopTimers, ServerUse, ServerWaits, ServiceCalls, SessionPart, fixture,
@@ -524,6 +539,21 @@ mod tests {
         assert_eq!(causes(LimitKind::ServerCpu), of_functions);
         let of_waiting = [Cause::Pool, Cause::Limit, Cause::GarbageCollection];
         assert_eq!(causes(LimitKind::Waiting), of_waiting);
+    }
+
+    #[test]
+    fn many_system_calls_are_named_before_the_limit_if_that_is_the_cpu() {
+        let causes = |rows: &[(&str, f64)]| {
+            let closed = Run { syscalls: Some(calls(rows)), ..run(LoopKind::Closed, 60.0, 0.9) };
+            let limit = Limit { kind: LimitKind::ServerCpu, evidence: String::new() };
+            let steps = next_steps(&of_url(), &limit, &closed, None, &[]);
+            steps.into_iter().map(|step| (step.cause, step.because)).collect::<Vec<_>>()
+        };
+        let found = causes(&[("stat", 30.0), ("read", 1.0)]);
+        let because = "31.00 system calls per request: stat 30.00, read 1.00".to_owned();
+        assert_eq!(found[0], (Cause::SystemCalls, because));
+        assert_eq!(found[1].0, Cause::Limit);
+        assert_eq!(causes(&[("read", 1.0), ("write", 1.0)]), found[1..]);
     }
 
     #[test]

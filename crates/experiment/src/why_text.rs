@@ -25,6 +25,12 @@ pub fn why_text(why: &Why) -> String {
     if let Some(failure) = &why.profile_failure {
         text += &format!("profile      none: {failure}\n");
     }
+    // What keeps perf from both is said once.
+    if why.syscalls_failure != why.profile_failure
+        && let Some(failure) = &why.syscalls_failure
+    {
+        text += &format!("system calls not counted: {failure}\n");
+    }
     text += "\nwhere the time of a request goes\n";
     for (number, cost) in (1..).zip(&why.costs) {
         text += &cost_lines(number, cost);
@@ -72,6 +78,7 @@ fn cost_lines(number: usize, cost: &RequestCost) -> String {
 mod tests {
     use super::*;
     use crate::why::explain_why;
+    use crate::why_calls::tests::calls;
     use paceline_record::{
         Blame, CodeKind, LoopKind, Profile, ProfiledFunction, Run, Severity, Verdict, fixture,
     };
@@ -108,13 +115,15 @@ mod tests {
             ],
             ..Profile::default()
         });
+        closed.syscalls = Some(calls(&[("write", 2.5), ("read", 1.0)]));
         let why = explain_why("http://h/", "closed.json", &closed, Some(&run(LoopKind::Open)));
         let text = why_text(&why);
         for line in [
             "limit        server CPU: ",
             "profile      4000 samples, 25 % in the kernel, 100 % with a name",
             "code of server\n     of all CPU time: render 40 %",
-            "the kernel, for server\n     of all CPU time: tcp_sendmsg 10 %",
+            "of all CPU time: tcp_sendmsg 10 %; 3.50 system calls per request: write 2.50, read 1.00\n",
+            "the kernel, for server\n     of all CPU time",
             "paceline run http://h/ -c 4 -r 500 --profile=after.svg",
             "because: server CPU: ",
         ] {
@@ -161,9 +170,14 @@ mod tests {
     fn a_server_on_another_machine_is_said_to_be_unknown() {
         let mut closed = run(LoopKind::Closed);
         closed.server = None;
-        closed.profile_failure = Some("the server's processes were not found on this machine".to_owned());
+        let not_found = Some("the server's processes were not found on this machine".to_owned());
+        (closed.profile_failure, closed.syscalls_failure) = (not_found.clone(), not_found);
         let text = why_text(&explain_why("http://h/", "closed.json", &closed, None));
         assert!(text.contains("limit        unknown: ") && text.contains("profile      none: "), "{text}");
+        assert!(!text.contains("system calls not counted"), "the same reason once: {text}");
+        closed.syscalls_failure = Some("perf trace failed: no rights".to_owned());
+        let other = why_text(&explain_why("http://h/", "closed.json", &closed, None));
+        assert!(other.contains("system calls not counted: perf trace failed: no rights\n"), "{other}");
         assert!(text.contains("not measured") && text.contains("--pid PID"), "{text}");
     }
 }

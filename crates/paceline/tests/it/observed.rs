@@ -173,6 +173,7 @@ fn a_server_is_explained_by_two_loads() {
     );
     assert!(!why["costs"].as_array().unwrap().is_empty(), "{why}");
     assert!(why["profile"].is_object() || why["profile_failure"].is_string(), "{why}");
+    assert!(why["syscalls"].is_object() || why["syscalls_failure"].is_string(), "{why}");
     let records = why["records"].as_array().unwrap();
     assert_eq!(records.len(), 2, "{why}");
     for record in records {

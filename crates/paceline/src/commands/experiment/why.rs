@@ -1,7 +1,8 @@
 //! `paceline why URL|SERVER`: the limit of a server, where the time of a request goes, and what to try next.
 //!
 //! Called by `main`. The loads are runs in child processes: a closed loop and an open loop at half of its rate, each with a
-//! profile in a window after it. `paceline_experiment::explain_why` makes the answer from their records.
+//! profile in a window after it, and the closed loop with its system calls in another. `paceline_experiment::explain_why`
+//! makes the answer from their records.
 
 use super::child::LoadFlags;
 use super::output::{ResultFlags, ResultFormats};
@@ -76,9 +77,10 @@ fn answer(
     }
     let request = |rate_per_s| LoadRequest { rate_per_s, warmup: context.flags.warm_up(), window };
     let flame_graph = context.records.join("flame.svg");
-    exit::say("closed loop, then the same load with a profile");
+    exit::say("closed loop, then the same load with a profile, and with its system calls counted");
     let profile = format!("--profile={}", flame_graph.display());
-    let (closed, closed_record) = target.load.record(&request(None), &[profile])?;
+    let observed = [profile, "--syscalls".to_owned()];
+    let (closed, closed_record) = target.load.record(&request(None), &observed)?;
     let half_per_s = LoadResult::from_run(&closed).achieved_in_unit_per_s() / 2.0;
     let half = match half_per_s > 0.0 {
         true => {
