@@ -1,7 +1,7 @@
 //! The load of a run once more, after the measured window, while something observes the server.
 //!
-//! No measured number contains it, and an observation that fails changes neither the result nor the exit status. A flag
-//! of its own asks for each: `profile.rs`, `syscalls.rs`.
+//! No measured number contains it, and an observation that fails changes neither the result nor the exit status. Each
+//! kind of observation has a flag: `profile.rs`, `syscalls.rs`.
 
 use super::explain::explain;
 use super::lua::{self, RunScript};
