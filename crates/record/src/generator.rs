@@ -253,7 +253,7 @@ impl CoreTime {
 }
 
 /// The clock frequency of one core at both ends of the window, and how often heat reduced it meanwhile. What the kernel
-/// does not report is missing.
+/// does not report is missing, and so is a frequency that took long to read or is that of an idle core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CoreFrequency {
     /// Number of the core, from 0.

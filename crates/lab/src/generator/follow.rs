@@ -133,7 +133,7 @@ pub fn follow(
         over: (from.deployment.server, to.deployment.server),
         window,
         cores: (from.cores.clone(), to.cores.clone()),
-        core_frequencies: to.frequencies.since(&from.frequencies),
+        core_frequencies: core_frequencies(from, to, window),
         energy: to.joules.zip(from.joules).map(|(to, from)| (to - from, watch.energy.packages())),
         networks: networks(from, to, &launch.networks(true)),
         rss_bytes_after: watch.last.deployment.server.rss_bytes,
@@ -154,6 +154,16 @@ fn order(argv: &[String], events: i32, following: &FollowOptions<'_>) -> Shepher
         inherit: Some(events),
         ..ShepherdOrder::plain(argv.to_vec(), following.folder.to_owned(), STOP_LIMIT)
     }
+}
+
+/// The frequencies of the launch's cores at two moments. Without a reported window these are before and after the load,
+/// when the cores are idle: then only the counts of heat are kept.
+fn core_frequencies(from: &Snapshot, to: &Snapshot, window: ReportedWindow) -> Vec<CoreFrequency> {
+    let mut cores = to.frequencies.since(&from.frequencies);
+    if !matches!(window, ReportedWindow::From(_)) {
+        cores.iter_mut().for_each(|core| (core.frequency_mhz_start, core.frequency_mhz_end) = (None, None));
+    }
+    cores
 }
 
 /// The network use between two moments; `after` has the speeds.

@@ -67,11 +67,11 @@ impl Snapshot {
         }
     }
 
-    /// The same moment with the balancer's counters and the cores' frequencies, read now: the sample is taken first,
-    /// since the answer may take time.
+    /// The same moment with the cores' frequencies and the balancer's counters, read now: the sample is taken first,
+    /// since the answer may take time, and the frequencies before the answer, since cores slow down when they are idle.
     pub fn counted(self, launch: &Deployment) -> Self {
-        let (counted, networks) = (launch.counted(), launch.networks(false));
-        Self { counted, networks, frequencies: launch.core_frequencies(), ..self }
+        let frequencies = launch.core_frequencies();
+        Self { counted: launch.counted(), networks: launch.networks(false), frequencies, ..self }
     }
 }
 
