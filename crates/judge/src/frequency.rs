@@ -7,8 +7,9 @@ use crate::TypedVerdict;
 use crate::facts::listed;
 use paceline_record::{CoreFrequency, CoreTime, Run, Trial};
 
-/// A core that is busy for a smaller share of the window may slow down because it is idle.
-const MIN_BUSY: f64 = 0.5;
+/// A core that is busy for a smaller share of the window may slow down because it is idle: schedutil requests 1.25
+/// times that share of the highest frequency (Documentation/scheduler/schedutil.rst), which is all of it from here on.
+const MIN_BUSY: f64 = 0.8;
 /// A change of the frequency below this share is that of a turbo from one moment to the next.
 const MIN_CHANGE: f64 = 0.1;
 
@@ -162,7 +163,7 @@ mod tests {
         let judged = |start, end, busy_s| frequency_changed(&run(vec![at(1, start, end)], busy_s));
         assert_eq!(judged(3_000, 2_800, 9.0), None);
         assert!(judged(3_000, 2_600, 9.0).is_some() && judged(2_600, 3_000, 9.0).is_some());
-        assert_eq!(judged(3_000, 800, 4.0), None, "an idle core slows down");
+        assert_eq!(judged(3_000, 800, 7.9), None, "a core with idle time slows down");
         assert_eq!(judged(0, 3_000, 9.0), None);
         let unknown = CoreFrequency { frequency_mhz_end: None, ..at(1, 3_000, 0) };
         assert_eq!(frequency_changed(&run(vec![unknown], 9.0)), None);

@@ -389,8 +389,9 @@ verdict_table! {
     => "TCP sent {retransmits} segments again and received {out_of_order} out of order: the high percentiles contain its timeouts, not the server's time. {advice}";
 
     /// The server's receive window was full for more than a tenth of the time of its connections, from the warm-up to
-    /// the end of the drain: rates and times contain its slow reading. Counted over TCP, by Linux 4.10 or later.
-    ReceiveWindowFull "receive_window_full" Run [Server] [Caution] "The server did not read its requests as fast as they were sent."
+    /// the end of the drain: rates and times contain its slow reading. Every closed loop of long bodies at the server's
+    /// limit has such a queue. Counted over TCP, by Linux 4.10 or later.
+    ReceiveWindowFull "receive_window_full" Run [Server] [Note] "The server did not read its requests as fast as they were sent."
     {
         full_share: f64 = "time in which the receive window was full, as a share of the time of all connections, 0 to 1",
         full_s: f64 = "the same time, added up over the connections, in seconds",
@@ -466,7 +467,7 @@ verdict_table! {
     => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a quieter host.";
 
     /// Heat reduced the clock frequency of a core in use during the window: the kernel counted it for the core or for
-    /// its package (x86; rarely in a virtual machine). The cores are those of generator, server, balancer and database.
+    /// its package (Intel; rarely in a virtual machine). The cores are those of generator, server, balancer and database.
     ThermalThrottling "thermal_throttling" Run [Environment] [Caution] "Heat slowed down a core in use."
     {
         throttle_events: u64 = "how often the core with the most such events was throttled in the window",
@@ -475,7 +476,7 @@ verdict_table! {
     } with { listed: String = "0,1" }
     => "Heat slowed down cores in use ({listed}): rates, times and CPU time per request are not comparable with those of a cool machine. Improve its cooling, turn turbo off (see `paceline doctor`), or let it cool down, and repeat.";
 
-    /// The clock frequency of a core in use, busy for at least half of the window, differed by more than 10 % between
+    /// The clock frequency of a core in use, busy for at least 80 % of the window, differed by more than 10 % between
     /// the window's beginning and end. A slower core has a lower rate and needs more CPU time for a request.
     FrequencyChanged "frequency_changed" Run [Environment] [Note] "The clock frequency of a core in use changed."
     {
