@@ -120,7 +120,8 @@ pub struct TcpCounts {
     /// Segments that were received out of order: an earlier one was lost or late.
     pub out_of_order: u64,
     /// The smoothed round-trip time of each connection when it was closed or the run ended, in nanoseconds (`tcpi_rtt`
-    /// of linux/tcp.h, in steps of a microsecond): between the two kernels, delayed acknowledgements included.
+    /// of linux/tcp.h, in steps of a microsecond): from a segment to its acknowledgement. The server's kernel often
+    /// delays that until the response, for up to 40 ms: then it contains the server's time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub round_trip_time_ns: Option<Served>,
     /// The congestion window of each connection at the same moment, in segments (`tcpi_snd_cwnd`).
