@@ -28,7 +28,8 @@ struct PerfMap {
 type FileIdentity = (u64, u64);
 
 impl PerfMaps {
-    /// Finds the maps that living processes have written since `began`: regular files of the users of the processes.
+    /// Finds the maps that living processes have created since `began`: regular files of the users of the processes. A
+    /// file that was there before may be of another process with that number, which still writes it.
     pub fn find(processes: &[Pid], began: SystemTime) -> Self {
         Self::find_in(Path::new(FOLDER), processes, began)
     }
@@ -53,7 +54,9 @@ impl PerfMap {
         // The folder of a process in an image is another one.
         let inside = format!("/proc/{pid}/root{}", path.display());
         let is_its_own = identity(&fs::symlink_metadata(inside).ok()?) == identity(&found);
-        let is_of_launch = found.uid() == user && found.modified().ok()? >= began;
+        // Not every file system keeps the time of creation.
+        let created = found.created().or_else(|_| found.modified()).ok()?;
+        let is_of_launch = found.uid() == user && created >= began;
         (is_its_own && is_of_launch).then(|| Self { path, identity: identity(&found) })
     }
 }
@@ -77,6 +80,7 @@ fn number_and_user(status: &str) -> Option<(Pid, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::os::unix::fs::symlink;
     use std::time::Duration;
 
@@ -96,8 +100,14 @@ mod tests {
         let find = |began| PerfMaps::find_in(folder.path(), &[own, i32::MAX], began);
         write(&map);
         write(&other);
-        find(SystemTime::now() + Duration::from_secs(60)).remove();
+        let later = |seconds| SystemTime::now() + Duration::from_secs(seconds);
+        find(later(60)).remove();
         assert!(map.exists(), "it was there before the launch");
+        if fs::metadata(&map).unwrap().created().is_ok() {
+            File::options().write(true).open(&map).unwrap().set_modified(later(120)).unwrap();
+            find(later(60)).remove();
+            assert!(map.exists(), "it was there before, and another process writes it");
+        }
         find(SystemTime::UNIX_EPOCH).remove();
         assert!(!map.exists() && other.exists());
         write(&map);

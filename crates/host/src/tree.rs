@@ -282,7 +282,7 @@ impl ProcessTree {
         port::ports_of(&self.pids())
     }
 
-    /// The maps for perf that its processes have written since `began`.
+    /// The maps for perf that its processes have created since `began`.
     pub fn perf_maps(&self, began: SystemTime) -> PerfMaps {
         PerfMaps::find(&self.pids(), began)
     }

@@ -28,7 +28,7 @@ impl Processes {
         self.log.as_deref().map(tail_of).unwrap_or_default()
     }
 
-    /// Stops them and waits until nothing is left, also of the maps that their runtimes wrote for a profiler.
+    /// Stops them and waits until nothing is left, also of the maps that their runtimes made for a profiler.
     pub fn stop(self) -> io::Result<CommandResult> {
         let Self { shepherd, tree, began, .. } = self;
         let maps = tree.perf_maps(began);
