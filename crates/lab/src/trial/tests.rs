@@ -6,8 +6,8 @@
 use super::*;
 use crate::generator::tests::run_of;
 use crate::generator::{GeneratorResult, ReportedWindow};
-use paceline_host::{CoreTicks, ModeTime};
 use paceline_host::tree::TreeSample;
+use paceline_host::{CoreTicks, ModeTime};
 use paceline_record::{BalancedLoad, Route};
 
 /// A run of a second with a hundred answers, sampled between two moments in seconds, with this much CPU time.
