@@ -71,6 +71,11 @@ impl PerfProcess {
 
     /// Asks it to end, and does not wait for it.
     pub(crate) fn stop(&mut self) {
+        self.stop_after(|_| {});
+    }
+
+    /// As [`PerfProcess::stop`]. The window is over now, and perf is asked to end after `last`, which gets its number.
+    pub(crate) fn stop_after(&mut self, last: impl FnOnce(u32)) {
         if self.ended.is_some() {
             return;
         }
@@ -83,6 +88,7 @@ impl PerfProcess {
             return;
         }
         self.ended = Some(now);
+        last(self.child.id());
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::INT);
         }

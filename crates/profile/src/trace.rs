@@ -1,7 +1,9 @@
 //! Counts the system calls of running processes with `perf trace -s`.
 //!
 //! perf attaches to every thread that the processes have, and not to those that they start later. It begins to count
-//! some time after it was started, which is seen in its memory map, and prints its tables when it is asked to end.
+//! some time after it was started, which is seen in its memory map, and prints its tables when it is asked to end. The
+//! signal that asks it makes it ignore the events that it has not read yet, and it does not report them as lost
+//! (tools/perf/builtin-trace.c, `interrupted`). So it is asked when it sleeps: then it has read all of them.
 
 use crate::ProfileError;
 use crate::perf::{MESSAGES, PerfProcess, perf_version, pid_list, read_text};
@@ -17,6 +19,11 @@ use std::time::{Duration, Instant};
 const KINDS: usize = 20;
 /// How often it is looked whether perf has begun to count. The window is known as exactly.
 const LOOK: Duration = Duration::from_millis(5);
+/// How long perf may take to read the events of the window after its end. The load is over then, so that this is the
+/// time for full buffers; if they were full, perf reports lost events.
+const READ_LIMIT: Duration = Duration::from_secs(2);
+/// How often it is looked whether perf has read them. Until then it counts the last calls of requests in flight.
+const LOOK_AT_END: Duration = Duration::from_millis(1);
 /// Bytes of perf's output that are read: tables of some ten thousand threads.
 const MAX_OUTPUT: u64 = 32 << 20;
 /// Memory for the events of all threads, in KiB. perf has a buffer for each thread.
@@ -63,10 +70,11 @@ impl SystemCallTrace {
         Ok(Self { perf, watch })
     }
 
-    /// Asks perf to end, and does not wait for it.
+    /// Asks perf to end as soon as it has read the events of the window, which may take two seconds, and does not wait
+    /// for its end.
     pub fn stop(&mut self) {
-        self.perf.stop();
         self.watch.iter_mut().for_each(|watch| drop(watch.stop.take()));
+        self.perf.stop_after(await_events);
     }
 
     /// Ends the trace. The caller knows the rate of the window.
@@ -80,15 +88,19 @@ impl SystemCallTrace {
         if !summary.is_there {
             return Err(self.perf.without_data(status));
         }
-        if summary.calls.is_empty() {
-            return Err(ProfileError::NoCalls);
-        }
         // Without a thread that looks (`ulimit -u`), its start is the beginning.
         let begun = match self.watch.take() {
             Some(watch) => watch.thread.join().ok().flatten().ok_or(ProfileError::NotBegun)?,
             None => self.perf.begun(),
         };
-        Ok(SystemCallCounts { tool: perf_version()?, window_s: self.perf.window_s(begun), summary })
+        let window_s = self.perf.window_s(begun);
+        if window_s <= 0.0 {
+            return Err(ProfileError::NotBegun);
+        }
+        if summary.calls.is_empty() {
+            return Err(ProfileError::NoCalls);
+        }
+        Ok(SystemCallCounts { tool: perf_version()?, window_s, summary })
     }
 }
 
@@ -145,6 +157,20 @@ fn has_buffers(perf: u32) -> bool {
         Ok(map) => String::from_utf8_lossy(&map).contains("[perf_event]"),
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     }
+}
+
+/// Waits until perf sleeps.
+fn await_events(perf: u32) {
+    let limit = Instant::now() + READ_LIMIT;
+    let stat = || fs::read_to_string(format!("/proc/{perf}/stat")).unwrap_or_default();
+    while is_at_work(&stat()) && Instant::now() < limit {
+        thread::sleep(LOOK_AT_END);
+    }
+}
+
+/// Whether a process runs, or waits for a core or a page, by its line of `/proc/PID/stat`: proc_pid_stat(5).
+fn is_at_work(stat: &str) -> bool {
+    stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with(['R', 'D']))
 }
 
 fn threads_of(processes: &[i32]) -> usize {
@@ -210,6 +236,20 @@ mod tests {
         assert!(calls.threads_started == 5 && calls.is_lower_bound(), "{calls:?}");
         let most = counts(&[("clone", u64::MAX, 0), ("vfork", 1, 0)]).per_request(5.0).unwrap();
         assert_eq!(most.threads_started, u64::MAX);
+    }
+
+    #[test]
+    fn a_process_that_sleeps_or_has_ended_is_not_at_work() {
+        for (stat, is_busy) in [
+            ("7 (perf) R 1 7", true),
+            ("7 (perf) D 1 7", true),
+            ("7 (perf) S 1 7", false),
+            ("7 (a) R (b) S 1 7", false),
+            ("7 (perf) Z 1 7", false),
+            ("", false),
+        ] {
+            assert_eq!(is_at_work(stat), is_busy, "{stat}");
+        }
     }
 
     #[test]

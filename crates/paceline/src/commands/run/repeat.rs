@@ -37,7 +37,7 @@ pub trait ServerObserver: Send + Sized + 'static {
     /// Begins to observe these processes.
     fn start(processes: &[i32]) -> Self;
 
-    /// Ends, and does not wait for the result.
+    /// Ends, and does not wait for the result. The window is over: nothing of the load waits for it.
     fn stop(&mut self);
 }
 
