@@ -35,6 +35,9 @@ pub enum ProfileError {
     /// It saw no system call.
     #[error("perf saw no system call: the server did hardly anything")]
     NoCalls,
+    /// Its table of system calls has other columns than those that are known.
+    #[error("the table of perf trace has unknown columns")]
+    UnknownTable,
     /// Its output could not be read.
     #[error("cannot read the output of perf")]
     Read(#[source] io::Error),
@@ -62,6 +65,8 @@ impl ProfileError {
             Self::Failed { command: "trace", is_root: true, .. } => Some(
                 "in a container perf needs the capability PERFMON and the tracing of the kernel (docker run --cap-add PERFMON -v /sys/kernel/tracing:/sys/kernel/tracing)".to_owned(),
             ),
+            // Since Linux commit 8eded45fcd34 perf trace counts errors.
+            Self::UnknownTable => Some("use perf of Linux 5.5 or newer".to_owned()),
             Self::NotBegun => {
                 Some("use a longer window (-d), or leave perf a core that is not busy".to_owned())
             }

@@ -98,7 +98,7 @@ impl SystemCallTrace {
             return Err(ProfileError::NotBegun);
         }
         if summary.calls.is_empty() {
-            return Err(ProfileError::NoCalls);
+            return Err(if summary.has_table { ProfileError::UnknownTable } else { ProfileError::NoCalls });
         }
         Ok(SystemCallCounts { tool: perf_version()?, window_s, summary })
     }

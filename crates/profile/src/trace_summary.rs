@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 pub(crate) struct TraceSummary {
     /// Whether there is a summary: perf prints one when it has counted.
     pub is_there: bool,
+    /// Whether there is a table, whatever its rows are.
+    pub has_table: bool,
     /// Events that perf lost.
     pub lost_events: u64,
     /// The calls by name.
@@ -47,6 +49,7 @@ impl TraceSummary {
                 Some((name, count)) => summary.add(name, count),
                 None => is_in_table = line.trim_start().starts_with("---"),
             }
+            summary.has_table |= is_in_table;
             summary.is_there |= line.trim() == "Summary of events:";
             if !summary.is_there {
                 summary.lost_events = summary.lost_events.saturating_add(lost_events(line).unwrap_or(0));
@@ -128,7 +131,19 @@ LOST 7 events!
         let failed = TraceSummary::from_text("Error:\tNo permissions to read /sys/kernel/tracing\n");
         assert!(!failed.is_there && failed.calls.is_empty());
         let idle = TraceSummary::from_text("\n Summary of events:\n\n");
-        assert!(idle.is_there && idle.calls.is_empty());
+        assert!(idle.is_there && !idle.has_table && idle.calls.is_empty());
+    }
+
+    #[test]
+    fn the_table_of_perf_before_linux_5_5_is_not_understood() {
+        let older = TraceSummary::from_text(
+            "\n Summary of events:\n\n server (7), 6 events, 85.7%\n\n\
+             \x20  syscall            calls    total       min       avg       max      stddev\n\
+             \x20                              (msec)    (msec)    (msec)    (msec)        (%)\n\
+             \x20  --------------- -------- --------- --------- --------- ---------     ------\n\
+             \x20  read              69861   212.213     0.001     0.003     0.069      0.23%\n",
+        );
+        assert!(older.is_there && older.has_table && older.calls.is_empty(), "{older:?}");
     }
 
     #[test]
