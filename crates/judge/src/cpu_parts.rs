@@ -3,8 +3,9 @@
 //!
 //! User and kernel time add up to the server's CPU time. Interrupts are those of whole cores, also for other programs.
 //! Linux counts the network's soft interrupts that run at the end of a system call apart from kernel time if it is
-//! built with `CONFIG_IRQ_TIME_ACCOUNTING`; otherwise a part of them may be in both. So the interrupts are shown beside
-//! the server's CPU time and not added to it.
+//! built with `CONFIG_IRQ_TIME_ACCOUNTING`; otherwise a part of them is in both (`account_system_time` in
+//! kernel/sched/cputime.c). So a bar may show more than the server's CPU time, and percentages are those of user and
+//! kernel time alone.
 
 use paceline_record::{CoreTime, Run, Trial};
 use paceline_stats::ratio;

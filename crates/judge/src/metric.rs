@@ -221,9 +221,9 @@ metric_table! {
     closed None, open None,
     = |trial, _| plain(kernel_ns_of_trial(trial)? / 1e3);
 
-    /// Time of the server's cores in hard and soft interrupts for each response, those of other programs included, as
-    /// far as the kernel separates it from kernel time: without `CONFIG_IRQ_TIME_ACCOUNTING`, a part may be in both.
-    /// Missing if the load generator shares the cores.
+    /// Time of the server's cores in hard and soft interrupts for each response, those of other programs included. If
+    /// Linux was built without `CONFIG_IRQ_TIME_ACCOUNTING`, a part of it is in kernel time too. Missing if the load
+    /// generator shares the cores.
     SERVER_INTERRUPT "server_interrupt_us_per_request" "the server cores' interrupt time per request"
     ["interrupts", "µs/req"], Microseconds Lower
     closed None, open None,

@@ -92,8 +92,8 @@ fn cpu_parts(table: &Table, on: &str) -> Option<Sheet> {
     (!rows.is_empty()).then(|| Sheet {
         title: format!("{}: CPU time per request, {load} ({form}{on})", table.workload),
         lead: "In µs. User and kernel time are those of the server's processes. Interrupts are those of the server's \
-               cores, other programs included, as far as the kernel separates them from kernel time. A bar shows the \
-               shares."
+               cores, other programs included; if the kernel does not separate them, a part is in kernel time too. A \
+               bar shows the shares."
             .to_owned(),
         heads: heads.collect(),
         words: 1,
