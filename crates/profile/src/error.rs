@@ -63,7 +63,7 @@ impl ProfileError {
                 "run Paceline as root: perf reads /sys/kernel/tracing, which other users may not".to_owned(),
             ),
             Self::Failed { command: "trace", is_root: true, .. } => Some(
-                "in a container perf needs the capability PERFMON and the tracing of the kernel (docker run --cap-add PERFMON -v /sys/kernel/tracing:/sys/kernel/tracing)".to_owned(),
+                "in a container perf needs the capabilities PERFMON and IPC_LOCK (for its buffers) and the tracing of the kernel (docker run --cap-add PERFMON --cap-add IPC_LOCK -v /sys/kernel/tracing:/sys/kernel/tracing)".to_owned(),
             ),
             // Since Linux commit 8eded45fcd34 perf trace counts errors.
             Self::UnknownTable => Some("use perf of Linux 5.5 or newer".to_owned()),
