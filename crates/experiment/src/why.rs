@@ -10,9 +10,7 @@ use crate::why_calls::call_words;
 use crate::why_steps::{LoadCommand, NextStep, next_steps};
 use crate::why_waits::{WaitCause, wait_causes};
 use paceline_judge::{VerdictName, judged_times, run_limit};
-use paceline_record::{
-    Blame, CodeKind, Limit, Profile, Run, ServerUse, Severity, SystemCalls, Verdict,
-};
+use paceline_record::{Blame, CodeKind, Limit, Profile, Run, ServerUse, Severity, SystemCalls, Verdict};
 use paceline_stats::{percent_text, ratio};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -153,7 +151,8 @@ fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
                 costs.push((of_kernel, kernel * cpu_ns, evidence));
             }
             None => {
-                let evidence = format!("CPU time of its processes over the window{}{calls}", kernel_words(server));
+                let evidence =
+                    format!("CPU time of its processes over the window{}{calls}", kernel_words(server));
                 costs.push((format!("CPU time of {}", server.name), cpu_ns, evidence));
             }
         }

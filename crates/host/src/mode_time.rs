@@ -46,10 +46,7 @@ impl ModeTime {
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         let grown = |now: f64, then: f64| (now - then).max(0.0);
-        Self {
-            user_s: grown(self.user_s, earlier.user_s),
-            system_s: grown(self.system_s, earlier.system_s),
-        }
+        Self { user_s: grown(self.user_s, earlier.user_s), system_s: grown(self.system_s, earlier.system_s) }
     }
 
     /// Both modes together.

@@ -70,9 +70,8 @@ pub(crate) fn interrupt_ns_of_trial(trial: &Trial, run: &Run) -> Option<f64> {
 /// generators: the cores in the record may then be those of another machine than the server's.
 fn interrupt_ns_of_run(run: &Run) -> Option<f64> {
     let server = run.server.as_ref().filter(|_| run.loaders.is_empty())?;
-    let own = |core: &&CoreTime| {
-        server.cores.contains(&core.core) && !run.generator.cores.contains(&core.core)
-    };
+    let own =
+        |core: &&CoreTime| server.cores.contains(&core.core) && !run.generator.cores.contains(&core.core);
     let share = interrupt_share(run.generator.by_core.iter().filter(own))?;
     // As many requests as its CPU time was divided by.
     let requests = ratio(server.cpu_s * 1e9, server.cpu_ns_per_request);

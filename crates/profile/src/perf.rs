@@ -55,7 +55,8 @@ impl PerfProcess {
         let mut perf = Command::new("perf");
         perf.arg(command);
         set_flags(&mut perf, &output);
-        let child = perf.stdin(Stdio::null()).stdout(printed).stderr(messages).spawn().map_err(not_started)?;
+        let child =
+            perf.stdin(Stdio::null()).stdout(printed).stderr(messages).spawn().map_err(not_started)?;
         Ok(Self { command, child, folder, output, begun: Instant::now(), ended: None })
     }
 

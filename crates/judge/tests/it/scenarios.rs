@@ -380,12 +380,8 @@ fn of_kernel(name: VerdictName) -> Option<Scenario> {
         }),
         VerdictName::FrequencyChanged => closed(|run| {
             let (frequency_mhz_start, frequency_mhz_end) = (Some(3_600), Some(2_400));
-            let slower = CoreFrequency {
-                core: 1,
-                frequency_mhz_start,
-                frequency_mhz_end,
-                ..CoreFrequency::default()
-            };
+            let slower =
+                CoreFrequency { core: 1, frequency_mhz_start, frequency_mhz_end, ..CoreFrequency::default() };
             run.generator.by_core = vec![core(1, 9.0, 0.0)];
             run.generator.core_frequencies = vec![slower];
         }),

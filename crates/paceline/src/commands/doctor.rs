@@ -119,7 +119,9 @@ fn findings(environment: &Environment, readings: &MachineReadings) -> Vec<Doctor
             "throttling by heat",
             match readings.counts_heat {
                 true => "counted by the kernel and judged in each run",
-                false => "not counted here (Intel only, rarely in a virtual machine): runs cannot be judged by it",
+                false => {
+                    "not counted here (Intel only, rarely in a virtual machine): runs cannot be judged by it"
+                }
             }
             .to_owned(),
         ),

@@ -45,11 +45,10 @@ fn about(calls: &SystemCalls, mark: &str, run: &Run) -> String {
 
 /// Why the counts are lower bounds.
 fn missing(calls: &SystemCalls) -> Option<String> {
-    let lost = (calls.lost_events > 0)
-        .then(|| format!("perf lost {}", counted(calls.lost_events as f64, "event")));
-    let started = (calls.threads_started > 0).then(|| {
-        format!("without those of {}", counted(calls.threads_started as f64, "new thread"))
-    });
+    let lost =
+        (calls.lost_events > 0).then(|| format!("perf lost {}", counted(calls.lost_events as f64, "event")));
+    let started = (calls.threads_started > 0)
+        .then(|| format!("without those of {}", counted(calls.threads_started as f64, "new thread")));
     let reasons: Vec<String> = lost.into_iter().chain(started).collect();
     (!reasons.is_empty()).then(|| format!("lower bounds: {}", reasons.join("; ")))
 }
@@ -82,7 +81,10 @@ mod tests {
             ..SystemCalls::default()
         });
         let text = words(&run);
-        assert!(text.starts_with("system calls: 4.02 per request in a separate window; times include"), "{text}");
+        assert!(
+            text.starts_with("system calls: 4.02 per request in a separate window; times include"),
+            "{text}"
+        );
         assert!(text.contains("; 970 requests/s while traced (97% of the run)"), "{text}");
         let rows = "errors mean time read 1.50 0.50 2.50 \u{b5}s write 1.50 2.50 \u{b5}s other";
         assert!(text.contains(rows), "{text}");
@@ -92,8 +94,7 @@ mod tests {
     #[test]
     fn lower_bounds_are_marked_and_explained() {
         let mut run = fixture::run(0);
-        let read =
-            SystemCall { name: "read".to_owned(), calls_per_request: 3.0, ..SystemCall::default() };
+        let read = SystemCall { name: "read".to_owned(), calls_per_request: 3.0, ..SystemCall::default() };
         run.syscalls = Some(SystemCalls {
             lost_events: 12,
             threads_started: 1,

@@ -101,8 +101,9 @@ impl RepeatedLoad<'_> {
 }
 
 fn server_not_found() -> Complaint {
-    Complaint::environment("the server's processes were not found on this machine")
-        .hint("run Paceline on the server's machine, as root or the server's user, or name the process with --pid")
+    Complaint::environment("the server's processes were not found on this machine").hint(
+        "run Paceline on the server's machine, as root or the server's user, or name the process with --pid",
+    )
 }
 
 /// An error of perf with its remedy.
