@@ -299,12 +299,14 @@ impl Library {
         Ok(self.index()?.rounds.into_iter().filter(|round| !round.imported).collect())
     }
 
-    /// The newest of these rounds. One that cannot be read is left out: its own page reports it.
+    /// The newest of these rounds, and the first of them however large it is. One that cannot be read is left out: its
+    /// own page reports it.
     fn timelines_of(&self, measured: &[RoundEntry]) -> Timelines {
         let mut trials = 0;
         let fits = |round: &&RoundEntry| {
+            let is_first = trials == 0;
             trials += u64::from(round.planned);
-            trials <= MAX_TRIALS
+            is_first || trials <= MAX_TRIALS
         };
         let newest: Vec<&RoundEntry> = measured.iter().take(TIMELINE_ROUNDS).take_while(fits).collect();
         let rounds: Vec<_> = newest.iter().rev().filter_map(|round| self.read(&round.id).ok()).collect();
@@ -470,6 +472,19 @@ mod tests {
             "{said}"
         );
         assert!(library.round(&index.rounds[0].id).is_ok());
+    }
+
+    #[test]
+    fn a_server_is_shown_over_the_newest_round_however_large_it_is() {
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::copy(history.join("trials.ndjson.gz"), folder.path().join("trials.ndjson.gz")).unwrap();
+        let text = std::fs::read_to_string(history.join("round.json")).unwrap();
+        let mut round: serde_json::Value = serde_json::from_str(&text).unwrap();
+        round["planned"] = (MAX_TRIALS + 1).into();
+        std::fs::write(folder.path().join("round.json"), round.to_string()).unwrap();
+        let library = Library::of_folder(folder.path()).unwrap();
+        assert!(library.timeline("go-nethttp").is_ok());
     }
 
     #[test]
