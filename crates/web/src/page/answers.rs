@@ -7,8 +7,9 @@
 use super::index::RoundEntry;
 use super::metric::{FigurePage, MetricPage};
 use super::round::{RoundPage, RowPage, ServerEntry, TablePage};
+use super::timeline::processor;
 use paceline_record::{Load, LoopKind, Severity};
-use paceline_report::Standing;
+use paceline_report::{Machine, Standing};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -36,7 +37,7 @@ pub struct Answer {
     pub id: &'static str,
     /// The question as a title.
     pub title: &'static str,
-    /// The round.
+    /// The round, with the machine that the table was measured on.
     pub round: RoundEntry,
     /// The label of the machine within the round.
     pub machine: String,
@@ -282,7 +283,7 @@ fn answer(
     let answer = Answer {
         id: question.id,
         title: question.title,
-        round: entry.clone(),
+        round: on_machine(entry, page, &table.machine),
         machine: table.machine.clone(),
         workload: table.workload.clone(),
         form: table.form.clone(),
@@ -296,6 +297,21 @@ fn answer(
         resolution: table.resolution.get(metric.id).cloned(),
     };
     Some((fitness, answer))
+}
+
+/// A round with the machine of this label instead of the one that began it: the trials of a round may run on several.
+fn on_machine(entry: &RoundEntry, page: &RoundPage, label: &str) -> RoundEntry {
+    let Some(machine) = machine_of(page, label) else { return entry.clone() };
+    RoundEntry {
+        cpu_model: machine.environment.cpu_model.clone(),
+        cores: machine.environment.cores,
+        virtual_machine: machine.environment.virtual_machine,
+        ..entry.clone()
+    }
+}
+
+fn machine_of<'a>(page: &'a RoundPage, label: &str) -> Option<&'a Machine> {
+    page.machines.iter().find(|machine| machine.label == label)
 }
 
 /// The rows with a figure that counts, best first, as the ranking shows them.
@@ -324,17 +340,20 @@ fn decision(table: &TablePage, first: &[String], ranked: &[(&RowPage, &FigurePag
     }
 }
 
-/// The figures of a round that its tables are ordered by.
+/// The figures of a round that its tables are ordered by. The label of a machine says nothing beyond its round, so
+/// tables of two rounds are the same on equal processors; of alike machines of one round the first one counts.
 fn figures(page: &RoundPage) -> BTreeMap<(String, String), f64> {
     let mut found = BTreeMap::new();
     for table in &page.tables {
         let Some(metric) = page.metrics.iter().find(|metric| metric.id == table.metric) else { continue };
+        let machine = machine_of(page, &table.machine).map(processor).unwrap_or_default();
+        let key = format!("{}~{}~{}~{machine}", table.workload, table.load.name, table.form);
         let counted = table.rows.iter().filter(|row| row.standing == Standing::Ranked);
         for row in counted {
             let value = row.values.get(metric.id).map_or(0.0, |value| value.estimate);
             if value > 0.0 {
                 let logarithm = if metric.less_is_better { -value.ln() } else { value.ln() };
-                found.insert((table.id.clone(), row.server.clone()), logarithm);
+                found.entry((key.clone(), row.server.clone())).or_insert(logarithm);
             }
         }
     }
@@ -380,7 +399,8 @@ pub fn rounds_to_read(rounds: &[RoundEntry]) -> Vec<&RoundEntry> {
     for round in rounds.iter().filter(|round| !round.imported) {
         let plan = (&*round.plan, &*round.cpu_model, round.cores);
         let of_plan = taken.entry(plan).or_default();
-        let is_large = most.get(&plan).is_none_or(|largest| round.planned * 2 >= *largest);
+        let is_large =
+            most.get(&plan).is_none_or(|largest| u64::from(round.planned) * 2 >= u64::from(*largest));
         let is_wanted = *of_plan < EACH && (is_large || *of_plan == 0);
         if is_wanted && (trials + u64::from(round.planned) <= MAX_TRIALS || read.is_empty()) {
             trials += u64::from(round.planned);
@@ -395,8 +415,52 @@ pub fn rounds_to_read(rounds: &[RoundEntry]) -> Vec<&RoundEntry> {
 mod tests {
     use super::*;
     use crate::page::Records;
+    use paceline_record::{Round, Trial};
     use paceline_store::archive;
     use std::path::Path;
+
+    fn measured() -> (Round, Vec<Trial>) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        archive::read(&folder).unwrap()
+    }
+
+    fn page_of(round: &Round, trials: Vec<Trial>) -> RoundPage {
+        let records = Records { round: round.clone(), trials, unreadable: Vec::new() };
+        RoundPage::new(&records, &records.report())
+    }
+
+    fn on_other_processor(trial: &Trial) -> Trial {
+        let mut trial = Trial { id: format!("{}-other", trial.id), ..trial.clone() };
+        trial.run.iter_mut().for_each(|run| run.environment.cpu_model = "Other processor".to_owned());
+        trial
+    }
+
+    #[test]
+    fn a_table_belongs_to_its_machine_and_not_to_a_label() {
+        let (round, trials) = measured();
+        let others: Vec<Trial> = trials.iter().map(on_other_processor).collect();
+        let both = page_of(&round, trials.iter().chain(&others).cloned().collect());
+        let (one, other) = (page_of(&round, trials), page_of(&round, others));
+        assert_eq!((one.machines.len(), other.machines.len(), both.machines.len()), (1, 1, 2));
+        assert_eq!(one.tables[0].id, other.tables[0].id, "each is machine A of its round");
+        let keys = |page: &RoundPage| figures(page).into_keys().collect::<BTreeSet<_>>();
+        assert!(!keys(&one).is_empty() && keys(&one).is_disjoint(&keys(&other)));
+        assert_eq!(keys(&both), &keys(&one) | &keys(&other));
+        let entry = RoundEntry::from_round(round, None);
+        assert_eq!(on_machine(&entry, &both, "A").cpu_model, one.machines[0].environment.cpu_model);
+        assert_eq!(on_machine(&entry, &both, "B").cpu_model, "Other processor");
+    }
+
+    #[test]
+    fn a_round_may_say_that_any_number_of_trials_was_planned() {
+        let (round, _) = measured();
+        let planned = |id: &str, planned: u32| {
+            RoundEntry::from_round(Round { id: id.to_owned(), planned, ..round.clone() }, None)
+        };
+        let rounds = [planned("small", 10), planned("huge", u32::MAX)];
+        let read: Vec<&str> = rounds_to_read(&rounds).into_iter().map(|round| &*round.id).collect();
+        assert_eq!(read, ["small"]);
+    }
 
     #[test]
     fn a_server_that_another_may_be_ahead_of_is_not_ahead_of_all() {

@@ -218,7 +218,7 @@ impl<'a> KnownMachines<'a> {
 }
 
 /// The processor of a machine and its number of cores.
-fn processor(machine: &Machine) -> String {
+pub fn processor(machine: &Machine) -> String {
     format!("{}, {} cores", machine.environment.cpu_model, machine.environment.cores)
 }
 
