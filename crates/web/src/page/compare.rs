@@ -78,7 +78,7 @@ impl From<&JointComparison> for JointRow {
 pub struct Side {
     /// The facts of its round.
     pub round: About,
-    /// The machine it ran on.
+    /// The processors of the machines that it ran on, each once.
     pub cpu_model: String,
     /// The one server, where one was chosen.
     pub server: Option<ServerEntry>,
@@ -241,11 +241,43 @@ impl CompareRow {
 
 impl Side {
     fn new(side: ComparedRound<'_>) -> Self {
-        let machine = side.page.machines.first();
+        let mut models: Vec<&str> = Vec::new();
+        for machine in &side.page.machines {
+            let model = &*machine.environment.cpu_model;
+            if !model.is_empty() && !models.contains(&model) {
+                models.push(model);
+            }
+        }
         Self {
             round: side.page.about.clone(),
-            cpu_model: machine.map(|machine| machine.environment.cpu_model.clone()).unwrap_or_default(),
+            cpu_model: models.join(" and "),
             server: side.server.and_then(|server| side.page.servers.get(server)).cloned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Records;
+    use paceline_store::archive;
+    use std::path::Path;
+
+    #[test]
+    fn a_side_names_every_processor_that_it_ran_on_once() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let (round, mut trials) = archive::read(&folder).unwrap();
+        let half = trials.len() / 2;
+        for (place, run) in trials.iter_mut().filter_map(|trial| trial.run.as_mut()).enumerate() {
+            run.environment.cpu_model = if place < half { "One" } else { "Other" }.to_owned();
+            run.environment.kernel = format!("kernel {}", place % 2);
+        }
+        let records = Records { round, trials, unreadable: Vec::new() };
+        let report = records.report();
+        let page = RoundPage::new(&records, &report);
+        let side = ComparedRound { page: &page, report: &report, trials: &records.trials, server: None };
+        assert_eq!(page.machines.len(), 4);
+        let named = Side::new(side).cpu_model;
+        assert!(["One and Other", "Other and One"].contains(&&*named), "{named}");
     }
 }
