@@ -1,5 +1,5 @@
 // Numbers for people: rounded to what their interval supports, with one unit for a column.
-import type { Figure, Load, MetricUnit, FigurePage } from "./wire";
+import type { Figure, Load, MetricPage, MetricUnit, FigurePage } from "./wire";
 
 /** A unit in which a column is shown: how many of the metric's own unit are one of it. */
 export interface Shown {
@@ -70,6 +70,10 @@ function digits(value: number, after: number): string {
   }
   return format.format(value);
 }
+
+/** Whether more or less of a metric is better, as a sentence. */
+export const betterText = (metric: MetricPage): string =>
+  metric.is_neutral ? "Neither more nor less is better." : metric.less_is_better ? "Less is better." : "More is better.";
 
 /** A number to so many significant digits. */
 export function significant(value: number, count = 3): string {

@@ -43,8 +43,11 @@ pub struct MetricPage {
     pub short: String,
     /// What it is counted in.
     pub unit: MetricUnit,
-    /// Whether less of it is better.
+    /// Whether less of it is better; of a descriptive metric, whether less of it stands first.
     pub less_is_better: bool,
+    /// Whether it only describes: neither more nor less of it is better.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_neutral: bool,
     /// What it means.
     pub definition: String,
 }
@@ -129,6 +132,7 @@ fn page(metric: &Judged) -> MetricPage {
             JudgedUnit::Count => MetricUnit::Count,
         },
         less_is_better: metric.better != Better::Higher,
+        is_neutral: metric.better == Better::Neither,
         definition: metric.description().replace('`', ""),
     }
 }
@@ -140,6 +144,7 @@ fn cost() -> MetricPage {
         short: "cost per million".to_owned(),
         unit: MetricUnit::CpuSecondsPerMillion,
         less_is_better: true,
+        is_neutral: false,
         definition: "CPU time of the server for a million requests, times your price for an hour of one core. Memory, \
                      network and idle time are not included."
             .to_owned(),
@@ -189,5 +194,7 @@ mod tests {
             );
         }
         assert_eq!(all[0].id, "achieved_per_s");
+        let is_neutral = |id: &str| all.iter().find(|metric| metric.id == id).unwrap().is_neutral;
+        assert!(is_neutral("server_utilization") && !is_neutral("time_ns_p99") && !is_neutral(COST));
     }
 }
