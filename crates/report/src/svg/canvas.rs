@@ -43,9 +43,20 @@ pub enum Anchor {
 #[derive(Default)]
 pub struct Canvas {
     elements: HtmlText,
+    names_machines: bool,
 }
 
 impl Canvas {
+    /// A picture of tables, whose panels name their machine if there are several.
+    pub fn of_tables(names_machines: bool) -> Self {
+        Self { names_machines, ..Self::default() }
+    }
+
+    /// The machine of a table, to be added to the words below its title; empty where there is only one.
+    pub fn machine(&self, table: &Table) -> String {
+        if self.names_machines { format!(", machine {}", table.machine) } else { String::new() }
+    }
+
     /// A text on the line `y`, in one of the classes of the style.
     pub fn text(&mut self, at: (f64, f64), anchor: Anchor, class: &'static str, text: &str) {
         let anchor = match anchor {
@@ -278,14 +289,19 @@ pub fn title(canvas: &mut Canvas, table: &Table, what: &str, top: f64) -> f64 {
     canvas.text((MARGIN, top + 18.0), Anchor::Start, "h", &heading);
     let asked = sentences::title(table);
     let asked = asked.split_once(", ").map_or(asked.clone(), |(_, asked)| asked.to_owned());
-    let load = &table.load;
-    let connections = match load.connections {
+    let connections = connections(table);
+    let launches = if table.is_single() { ", one launch each: sorted, not ranked" } else { "" };
+    let words = format!("{asked}{connections}{}{launches}", canvas.machine(table));
+    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &words);
+    top + 52.0
+}
+
+/// The connections of a table's load, to be added to other words; empty where an imported report does not say.
+pub fn connections(table: &Table) -> String {
+    match table.load.connections {
         0 => String::new(),
         count => format!(", {}", counted(count, "connection", "connections")),
-    };
-    let launches = if table.is_single() { ", one launch each: sorted, not ranked" } else { "" };
-    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &format!("{asked}{connections}{launches}"));
-    top + 52.0
+    }
 }
 
 /// The display unit for values of this size: how many of the metric's units it contains, and its name.

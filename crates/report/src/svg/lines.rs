@@ -1,12 +1,12 @@
 //! Percentile curves of the servers of a table, percentiles against the offered rate, and percentiles over the time of a
 //! run.
 
-use super::canvas::{Anchor, Axis, Canvas, MARGIN, time, title};
+use super::canvas::{Anchor, Axis, Canvas, MARGIN, connections, time, title};
 use crate::format::number;
 use crate::run_text::load_words;
-use crate::{Row, Table};
+use crate::{RoundMachines, Row, Table};
 use paceline_judge::{Metric, SAMPLES_FOR_INTERVAL, judged_times};
-use paceline_record::{LoopKind, Phase, Run, TimeKind, Times, Trial};
+use paceline_record::{Load, LoopKind, Phase, Run, TimeKind, Times, Trial};
 
 /// Height of the drawing of percentile curves.
 const TALL: f64 = 360.0;
@@ -36,8 +36,11 @@ struct NamedLine {
     points: Vec<(f64, f64)>,
 }
 
+/// The trials of a round, and the machine of each.
+type Launches<'a> = (&'a [Trial], &'a RoundMachines);
+
 /// Draws the percentile curves of a table's first servers; returns the lower end.
-pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: &[Trial], top: f64) -> f64 {
+pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: Launches<'_>, top: f64) -> f64 {
     let rows = table.rows.iter().filter(|row| row.is_sound()).take(MAX_LINES);
     let lines: Vec<NamedLine> = rows.filter_map(|row| spectrum(table, row, trials)).collect();
     let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
@@ -76,10 +79,11 @@ fn curves(canvas: &mut Canvas, lines: &[NamedLine], (low, high, far): (f64, f64,
 }
 
 /// The curve of a server's first usable launch, as far as there are enough samples.
-fn spectrum(table: &Table, row: &Row, trials: &[Trial]) -> Option<NamedLine> {
+fn spectrum(table: &Table, row: &Row, (trials, machines): Launches<'_>) -> Option<NamedLine> {
     let same = |trial: &&Trial| {
         (&trial.server.id, &trial.workload, &trial.form, &trial.load.name)
             == (&row.server.id, &table.workload, &table.form, &table.load.name)
+            && machines.label(trial) == table.machine
     };
     let run = trials.iter().filter(same).find_map(Trial::usable_run)?;
     let times = judged_times(&run.total, run.loop_.kind)?;
@@ -108,31 +112,52 @@ fn curve(times: &Times) -> Vec<(f64, f64)> {
 
 /// Draws percentiles against the offered rate, for each server measured at several rates; returns the lower end.
 pub fn load_curves(canvas: &mut Canvas, tables: &[Table], top: f64) -> f64 {
-    let mut bottom = top;
-    let mut seen: Vec<(&str, &str, &str)> = Vec::new();
+    let mut curves: Vec<Vec<&Table>> = Vec::new();
     for table in tables.iter().filter(|table| table.load.kind == LoopKind::Open) {
-        for row in &table.rows {
-            let one = (table.workload.as_str(), table.form.as_str(), row.server.id.as_str());
-            if !seen.contains(&one) {
-                seen.push(one);
-                bottom = load_curve(canvas, tables, table, row, bottom);
+        let is_of = |curve: &&mut Vec<&Table>| curve.first().is_some_and(|other| is_same_curve(table, other));
+        match curves.iter_mut().find(is_of) {
+            Some(curve) => curve.push(table),
+            None => curves.push(vec![table]),
+        }
+    }
+    let mut bottom = top;
+    for curve in curves {
+        let mut seen: Vec<&str> = Vec::new();
+        for table in &curve {
+            for row in &table.rows {
+                if !seen.contains(&&*row.server.id) {
+                    seen.push(&row.server.id);
+                    bottom = load_curve(canvas, &curve, table, row, bottom);
+                }
             }
         }
     }
     bottom
 }
 
-fn load_curve(canvas: &mut Canvas, tables: &[Table], table: &Table, row: &Row, top: f64) -> f64 {
-    let like = |other: &&Table| {
-        other.load.kind == LoopKind::Open
-            && (&other.workload, &other.form, &other.machine)
-                == (&table.workload, &table.form, &table.machine)
-            && (other.load.connections, &other.load.balanced)
-                == (table.load.connections, &table.load.balanced)
-    };
-    let mut steps: Vec<(f64, &Row)> = tables
+/// Whether two tables are steps of one load curve: they differ in nothing but the offered rate.
+fn is_same_curve(a: &Table, b: &Table) -> bool {
+    (&a.workload, &a.form, &a.machine) == (&b.workload, &b.form, &b.machine)
+        && besides_rate(&a.load) == besides_rate(&b.load)
+}
+
+/// A load without its rate, its length and its name.
+fn besides_rate(load: &Load) -> Load {
+    Load {
+        name: String::new(),
+        rate_per_s: None,
+        duration_s: None,
+        requests: None,
+        warmup_s: 0.0,
+        scaled: None,
+        ..load.clone()
+    }
+}
+
+/// Draws the curve of a row's server over the tables of a curve, of which `table` is the first that has it.
+fn load_curve(canvas: &mut Canvas, curve: &[&Table], table: &Table, row: &Row, top: f64) -> f64 {
+    let mut steps: Vec<(f64, &Row)> = curve
         .iter()
-        .filter(like)
         .filter_map(|other| {
             let found = other.rows.iter().find(|found| found.server.id == row.server.id)?;
             Some((other.load.rate_per_s?, found))
@@ -160,7 +185,14 @@ fn load_curve(canvas: &mut Canvas, tables: &[Table], table: &Table, row: &Row, t
         "h",
         &format!("{}, {}", row.server.name, table.workload),
     );
-    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", "response time against offered requests/s");
+    let database = table.load.database.as_ref().map(|database| format!(", {}", database.database));
+    let words = format!(
+        "response time against offered requests/s{}{}{}",
+        connections(table),
+        database.unwrap_or_default(),
+        canvas.machine(table)
+    );
+    canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &words);
     let (plot_top, bottom) = (top + 52.0, top + 52.0 + LOW);
     let far = steps.last().map_or(1.0, |(rate, _)| *rate);
     let x = Axis::fitting(0.0, far, PLOT);

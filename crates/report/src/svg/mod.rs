@@ -15,7 +15,7 @@ mod ranking;
 pub use flame::flame_graph;
 pub use flame_difference::{FunctionChange, flame_difference};
 
-use crate::Report;
+use crate::{Machine, Report, RoundMachines};
 pub use badge::ServerRate;
 use canvas::{Anchor, Canvas, MARGIN, WIDTH};
 use paceline_escape::Printable;
@@ -48,7 +48,7 @@ impl Chart {
 /// Draws a chart of a report; none if the report has nothing to draw. `trials` are the trials of the round, with their
 /// histograms.
 pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<Printable> {
-    let mut canvas = Canvas::default();
+    let mut canvas = Canvas::of_tables(report.machines.len() > 1);
     let mut bottom = heading(&mut canvas, report);
     let top = bottom;
     match chart {
@@ -58,8 +58,9 @@ pub fn svg(chart: Chart, report: &Report, trials: &[Trial]) -> Option<Printable>
             }
         }
         Chart::Percentiles => {
+            let machines = RoundMachines::from_report(&report.machines, trials);
             for table in &report.tables {
-                bottom = lines::percentiles(&mut canvas, table, trials, bottom);
+                bottom = lines::percentiles(&mut canvas, table, (trials, &machines), bottom);
             }
         }
         Chart::LoadCurve => bottom = lines::load_curves(&mut canvas, &report.tables, bottom),
@@ -78,12 +79,14 @@ pub fn run_svg(run: &Run) -> Printable {
 /// The subject of the picture, which may be shared without its page.
 fn heading(canvas: &mut Canvas, report: &Report) -> f64 {
     let day = report.round.started_at.get(..10).unwrap_or(&report.round.started_at);
-    let machine = report.machines.first().map(|machine| machine.environment.cpu_model.clone());
-    let facts: Vec<String> =
-        [Some(report.round.plan.clone()), Some(day.to_owned()), machine.filter(|model| !model.is_empty())]
-            .into_iter()
-            .flatten()
-            .collect();
+    let named = |machine: &Machine| match &*machine.environment.cpu_model {
+        "" => None,
+        model if report.machines.len() > 1 => Some(format!("{}: {model}", machine.label)),
+        model => Some(model.to_owned()),
+    };
+    let machines: Vec<String> = report.machines.iter().filter_map(named).collect();
+    let facts = [report.round.plan.clone(), day.to_owned(), machines.join(", ")];
+    let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     canvas.text((WIDTH - MARGIN, 26.0), Anchor::End, "m", &facts.join(" · "));
     10.0
 }

@@ -1,10 +1,10 @@
 //! Charts as SVG, compared with golden files, and cases without a chart.
 
-use crate::built;
+use crate::built::{self, Seen};
 use crate::formats::{check, stored};
 use crate::grouping::SEEN;
 use paceline_judge::Metric;
-use paceline_record::{CapacityLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Trial};
+use paceline_record::{CapacityLoad, DatabaseLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Trial};
 use paceline_report::{Chart, ErrorBar, Report, ServerRate, svg};
 
 fn drawn(name: &str) -> Option<String> {
@@ -32,6 +32,45 @@ fn a_load_curve_needs_several_rates() {
     }));
     let curve = svg(Chart::LoadCurve, &Report::new(&round, &trials), &trials).unwrap();
     assert!(curve.contains("p99.9") && curve.contains("<path fill=\"none\""), "{curve}");
+}
+
+/// A launch at a rate on one of two machines, with this p99.
+fn on_machine(kernel: &str, rate: f64, p99_us: f64) -> Trial {
+    let load = Load { name: format!("rate-{rate}"), rate_per_s: Some(rate), ..built::open() };
+    let mut trial = built::trial("go-nethttp", &load, 0, Seen { per_s: rate, p99_us, ..SEEN });
+    trial.id = format!("{kernel}-{rate}");
+    trial.run.as_mut().unwrap().environment.kernel = kernel.to_owned();
+    trial
+}
+
+#[test]
+fn each_machine_has_panels_with_its_own_launches() {
+    let mut trials = vec![
+        on_machine("one", 1_000.0, 200.0),
+        on_machine("one", 2_000.0, 220.0),
+        on_machine("two", 1_000.0, 250.0),
+        on_machine("two", 2_000.0, 290.0),
+    ];
+    let drawn = |chart: Chart, trials: &[Trial]| {
+        svg(chart, &Report::new(&built::round(), trials), trials).unwrap().to_string()
+    };
+    for chart in [Chart::Ranking(None), Chart::Percentiles, Chart::LoadCurve] {
+        let picture = drawn(chart, &trials);
+        assert!(picture.contains(", machine A") && picture.contains(", machine B"), "{picture}");
+    }
+    let mut slower = trials.clone();
+    slower[2] = on_machine("two", 1_000.0, 280.0);
+    assert_ne!(drawn(Chart::Percentiles, &trials), drawn(Chart::Percentiles, &slower), "of machine B");
+    let panels = |picture: &str| picture.matches("response time against offered requests/s").count();
+    assert_eq!(panels(&drawn(Chart::LoadCurve, &trials)), 2);
+    // Two databases behind a server have two curves, on one machine too.
+    for (trial, database) in trials.iter_mut().zip(["mariadb", "mariadb", "postgres", "postgres"]) {
+        trial.load.database = Some(DatabaseLoad { database: database.to_owned(), pool: 8 });
+        trial.load.name.push_str(database);
+        trial.run.as_mut().unwrap().environment.kernel = "one".to_owned();
+    }
+    let picture = drawn(Chart::LoadCurve, &trials);
+    assert!(picture.contains(", mariadb<") && picture.contains(", postgres<") && panels(&picture) == 2, "{picture}");
 }
 
 /// A launch of a search that found a capacity of 1,000 per second.
