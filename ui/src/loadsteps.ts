@@ -3,8 +3,15 @@ import type { RoundPage, TablePage } from "./wire";
 
 export const isStep = (table: TablePage): boolean => table.load.kind === "open" && !!table.load.rate_per_s;
 
-const key = ({ workload, form, machine, load }: TablePage): string =>
-  JSON.stringify([workload, form, machine, load.connections, load.depth, load.http, load.tls, load.protocol, load.no_keep_alive, load.requests_per_connection, load.balanced, load.variant?.kind]);
+/** What a load curve has in common with the closed loops and searches that stand in it. */
+const setting = ({ workload, form, machine, load }: TablePage) => [workload, form, machine, load.http, load.tls, load.protocol, load.stream, load.database];
+
+const key = (table: TablePage): string => {
+  const { load } = table;
+  return JSON.stringify([...setting(table), load.connections, load.depth, load.arrivals, load.no_keep_alive, load.requests_per_connection, load.balanced, load.variant?.kind]);
+};
+
+export const isSameSetting = (a: TablePage, b: TablePage): boolean => JSON.stringify(setting(a)) === JSON.stringify(setting(b));
 
 /** The steps that a table is one of, each rate once, the lowest first. */
 export function stepsOf(round: RoundPage, table: TablePage | undefined): TablePage[] {
