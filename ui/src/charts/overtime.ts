@@ -2,7 +2,7 @@
 import type { Measured, MetricLine, RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
 import { Plot, bytesTick, draw, rateTick, timeAxis, timeTick, type Markish, type ScaleOptions } from "./plot";
-import { lineMark, type ChartSource, type Line } from "./source";
+import { markSymbol, type ChartSource, type Line } from "./source";
 import { spread } from "./spectrum";
 
 export interface Series extends Line {
@@ -72,14 +72,7 @@ function marks(points: Point[], { colour, mark }: Line): Markish[] {
   if (mark === undefined) return points.length < 40 ? [Plot.dot(points, { x: "x", y: "y", r: 2.5, fill: colour })] : [];
   const step = Math.ceil(points.length / 6);
   const marked = points.filter((_, at) => at % step === Math.floor(((mark % 8) * step) / 8));
-  const symbol = {
-    draw(context: CanvasPath, size: number) {
-      const radius = Math.sqrt(size / Math.PI);
-      lineMark(mark).forEach(([x, y], at) => (at === 0 ? context.moveTo(x * radius, y * radius) : context.lineTo(x * radius, y * radius)));
-      context.closePath();
-    },
-  };
-  return [Plot.dot(marked, { x: "x", y: "y", r: 4.5, symbol, fill: colour, stroke: "var(--ground)", strokeWidth: 0.75 })];
+  return [Plot.dot(marked, { x: "x", y: "y", r: 4.5, symbol: markSymbol(mark), fill: colour, stroke: "var(--ground)", strokeWidth: 0.75 })];
 }
 
 export function hasData(over: Over, all: Series[]): boolean {

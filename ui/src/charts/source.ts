@@ -38,6 +38,15 @@ const MARKS: Corner[][] = [
 /** The corners of a line's mark, within about 1 from its middle. */
 export const lineMark = (index: number): Corner[] => MARKS[index % MARKS.length]!;
 
+/** A line's mark as a symbol of Plot. */
+export const markSymbol = (index: number) => ({
+  draw(context: CanvasPath, size: number) {
+    const radius = Math.sqrt(size / Math.PI);
+    lineMark(index).forEach(([x, y], at) => (at === 0 ? context.moveTo(x * radius, y * radius) : context.lineTo(x * radius, y * radius)));
+    context.closePath();
+  },
+});
+
 /** A line's mark as the points of an SVG polygon with its middle at `x` and `y`. */
 export const markPoints = (index: number, x: number, y: number, radius: number): string =>
   lineMark(index).map(([dx, dy]) => `${x + radius * dx},${y + radius * dy}`).join(" ");
