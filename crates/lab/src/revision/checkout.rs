@@ -76,9 +76,12 @@ impl<'a> Checkouts<'a> {
         interrupt: Interrupt,
     ) -> Result<Self, LabError> {
         let digest = hex_digest([repository.git_folder().to_string_lossy().as_bytes()]);
-        let folder = cache.join(&digest[..NAME_DIGITS]);
+        // git runs in the top folder of the repository, the gate perhaps below it.
+        let folder = std::path::absolute(cache.join(&digest[..NAME_DIGITS]))
+            .map_err(|source| LabError::File { action: "find", path: cache.to_owned(), source })?;
         let error = |source| LabError::File { action: "make", path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(error)?;
+        hide_from(repository, &folder).map_err(error)?;
         let name = Id::parse("gate").map_err(|invalid| error(std::io::Error::other(invalid)))?;
         match FileLock::try_take(&folder, &name, "gate").map_err(error)? {
             LockAttempt::Taken(lock) => Ok(Self { repository, folder, shepherd, interrupt, _lock: lock }),
@@ -187,6 +190,15 @@ impl<'a> Checkouts<'a> {
             let _ = self.discard(&name);
             let _ = fs::remove_file(self.folder.join(format!("{name}.log")));
         }
+    }
+}
+
+/// Lets git ignore a folder of builds in the working tree, as in the cache of a CI system that keeps only files of the
+/// project: the builds would be new files, and so part of the next candidate.
+fn hide_from(repository: &Repository, folder: &Path) -> std::io::Result<()> {
+    match folder.canonicalize()?.starts_with(repository.root().canonicalize()?) {
+        true => fs::write(folder.join(".gitignore"), "*\n"),
+        false => Ok(()),
     }
 }
 

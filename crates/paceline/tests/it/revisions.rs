@@ -113,6 +113,21 @@ fn one_block_is_undecided_and_leaves_only_builds() {
 }
 
 #[test]
+fn builds_in_the_working_tree_are_no_part_of_the_candidate() {
+    let repository = TestRepository::new("");
+    std::fs::create_dir(repository.root().join("below")).unwrap();
+    // In the second run, the folder has the builds of the first.
+    for folder in ["", "", "below"] {
+        let mut gate = repository.gate_command(&["--cache", "builds", "--budget", "1ms", "--path", "/hello"]);
+        let output = gate.current_dir(repository.root().join(folder)).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{folder}: {output:?}");
+        let notes = report_notes(&output);
+        assert!(notes.contains("this is an A/A run"), "{folder}: {notes}");
+    }
+    repository.assert_clean("");
+}
+
+#[test]
 fn a_gate_in_a_hook_does_not_use_the_index_of_the_hook() {
     let repository = TestRepository::new("");
     repository.write("number", "2");
