@@ -3,7 +3,7 @@
 //! Failed requests are judged first, then one metric decides. The false-alarm rate is that of the comparison's test: at
 //! most 5 % for all looks together.
 
-use crate::compare::PairedComparison;
+use crate::compare::{INTERRUPTED, PairedComparison};
 use crate::compare_text::{compare_markdown, compare_text, failure_cells, sentence};
 use crate::metric_comparison::Direction;
 use paceline_escape::{HtmlText, MarkdownText, html, markdown};
@@ -22,14 +22,29 @@ pub enum GatePolicy {
 pub struct GateResult {
     /// Whether it passed.
     pub passed: bool,
+    /// Whether it was interrupted before a decision: it has neither passed nor failed.
+    pub is_interrupted: bool,
     /// Why, in one sentence.
     pub reason: String,
 }
 
+impl GateResult {
+    /// The outcome as a word.
+    fn outcome(&self) -> &'static str {
+        match (self.is_interrupted, self.passed) {
+            (true, _) => "interrupted",
+            (false, true) => "passed",
+            (false, false) => "failed",
+        }
+    }
+}
+
 /// Judges the second side of a comparison against the first.
 pub fn judge_gate(comparison: &PairedComparison, policy: GatePolicy) -> GateResult {
-    let passed = !comparison.failures.is_worse() && passes_metric(comparison, policy);
-    GateResult { passed, reason: sentence(comparison) }
+    let is_worse = comparison.failures.is_worse();
+    let is_interrupted = !is_worse && comparison.ended_early.as_deref() == Some(INTERRUPTED);
+    let passed = !is_worse && !is_interrupted && passes_metric(comparison, policy);
+    GateResult { passed, is_interrupted, reason: sentence(comparison) }
 }
 
 /// Whether the deciding metric passes.
@@ -63,20 +78,18 @@ fn false_alarms(comparison: &PairedComparison) -> String {
 
 /// The gate in lines for a terminal.
 pub fn gate_text(comparison: &PairedComparison, result: &GateResult) -> String {
-    let outcome = if result.passed { "passed" } else { "failed" };
-    let alarms = false_alarms(comparison);
+    let (outcome, alarms) = (result.outcome(), false_alarms(comparison));
     format!("Performance gate {outcome}\n\n{}\n{alarms}\n", compare_text(comparison))
 }
 
 /// The gate as a Markdown section.
 pub fn gate_markdown(comparison: &PairedComparison, result: &GateResult) -> MarkdownText {
-    let outcome = if result.passed { "passed" } else { "failed" };
-    let alarms = false_alarms(comparison);
+    let (outcome, alarms) = (result.outcome(), false_alarms(comparison));
     markdown!("### Performance gate {}\n\n{}\n{}\n", outcome, compare_markdown(comparison), alarms)
 }
 
 /// The gate as JUnit XML: a test case for the failed requests and one for each metric. Only the failed requests and the
-/// deciding metric can fail.
+/// deciding metric can fail. If the gate was interrupted, the test case of that metric is skipped.
 pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlText {
     let case = |name: &str, body: HtmlText| {
         html!("  <testcase classname=\"paceline\" name=\"{}\">{}</testcase>\n", name, body)
@@ -90,7 +103,11 @@ pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlTex
         first,
         second
     );
-    let verdict = || if result.passed || is_by_failures { HtmlText::default() } else { failed() };
+    let verdict = || match result.is_interrupted {
+        true => html!("<skipped message=\"interrupted: {}\"/>", result.reason),
+        false if result.passed || is_by_failures => HtmlText::default(),
+        false => failed(),
+    };
     let undecided = comparison.decision().is_none().then(|| case(comparison.primary.name(), verdict()));
     let decided = comparison.metrics.iter().map(|metric| {
         let range = metric.ratio_interval;
@@ -107,10 +124,12 @@ pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlTex
     let cases: Vec<HtmlText> =
         std::iter::once(case("failed requests", failures)).chain(undecided).chain(decided).collect();
     html!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\">\n  <properties>\
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"paceline gate\" tests=\"{}\" failures=\"{}\" \
+         skipped=\"{}\">\n  <properties>\
          <property name=\"false_alarm_rate_most\" value=\"{}\"/></properties>\n{}</testsuite>\n",
         cases.len(),
-        usize::from(!result.passed),
+        usize::from(!result.passed && !result.is_interrupted),
+        usize::from(result.is_interrupted),
         MAX_FALSE_ALARMS,
         cases.into_iter().collect::<HtmlText>()
     )
@@ -118,8 +137,12 @@ pub fn gate_junit(comparison: &PairedComparison, result: &GateResult) -> HtmlTex
 
 /// The outcome as an annotation for GitHub Actions.
 pub fn gate_annotations(result: &GateResult) -> String {
-    let (level, outcome) = if result.passed { ("notice", "passed") } else { ("error", "failed") };
-    annotation(level, outcome, &result.reason)
+    let level = match (result.is_interrupted, result.passed) {
+        (true, _) => "warning",
+        (false, true) => "notice",
+        (false, false) => "error",
+    };
+    annotation(level, result.outcome(), &result.reason)
 }
 
 /// A workflow command of GitHub Actions (docs.github.com, "Workflow commands for GitHub Actions"): %, CR and LF are
@@ -202,6 +225,22 @@ mod tests {
             page.as_str().contains("An unchanged server is judged worse in at most 5 % of runs"),
             "{page}"
         );
+    }
+
+    #[test]
+    fn an_interrupted_gate_has_neither_passed_nor_failed() {
+        for policy in [GatePolicy::PassUndecided, GatePolicy::FailUndecided] {
+            let mut comparison = compare(1.0, 0.3);
+            comparison.ended_early = Some(INTERRUPTED.to_owned());
+            let result = judge_gate(&comparison, policy);
+            let xml = gate_junit(&comparison, &result).to_string();
+            assert!(xml.contains("failures=\"0\" skipped=\"1\""), "{xml}");
+            assert_eq!((xml.matches("<skipped").count(), xml.matches("<failure").count()), (1, 0), "{xml}");
+            let page = gate_markdown(&comparison, &result).to_string();
+            assert!(page.starts_with("### Performance gate interrupted\n"), "{page}");
+            assert!(gate_text(&comparison, &result).starts_with("Performance gate interrupted\n"));
+            assert!(gate_annotations(&result).starts_with("::warning title=Performance gate interrupted::"));
+        }
     }
 
     #[test]
