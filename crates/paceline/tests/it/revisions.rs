@@ -239,9 +239,12 @@ fn wrong_settings_exit_with_two_and_say_why() {
         assert!(text(&output.stderr).contains(&said), "{output:?}");
     }
     repository.write("paceline.toml", "[gate]\nbasis = \"main\"\n");
-    let output = repository.gate(&[]);
+    let page = repository.folder.path().join("gate.md");
+    std::fs::write(&page, "### Performance gate passed\n").unwrap();
+    let output = repository.gate(&["--markdown", "../gate.md"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(text(&output.stderr).contains("paceline.toml:2"), "{output:?}");
+    assert!(std::fs::read_to_string(page).unwrap().starts_with("### Performance gate not evaluated"));
 }
 
 #[test]

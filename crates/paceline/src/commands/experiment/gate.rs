@@ -130,7 +130,11 @@ fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
             .into());
     }
     let shared = SharedFlags { flags: &arguments.flags, load: &arguments.load, undecided };
-    revision_gate::run(&Settings::read(&arguments.revisions, shared)?, &arguments.output)
+    let settings = Settings::read(&arguments.revisions, shared).or_else(|error| {
+        arguments.output.write_error(&error)?;
+        Err(error)
+    })?;
+    revision_gate::run(&settings, &arguments.output)
 }
 
 fn render(comparison: &PairedComparison, result: &GateResult, format: Format) -> anyhow::Result<Printable> {

@@ -83,11 +83,11 @@ impl GateOutput {
         self.format.unwrap_or(default)
     }
 
-    /// Writes the files for CI if the gate could not be evaluated because of its environment, or of a server without a
-    /// valid response: CI reads them, not the exit status alone. The files that cannot say so are removed, because CI
-    /// would publish those of an earlier gate.
+    /// Writes the files for CI if the gate has no result, whatever the reason: CI reads them, not the exit status alone.
+    /// The files that cannot say so are removed, because CI would publish those of an earlier gate.
     pub fn write_error(&self, error: &anyhow::Error) -> anyhow::Result<()> {
-        if !matches!(exit::status_of(error), Status::Environment | Status::Failed) {
+        // The reader of the printed result closed it early.
+        if exit::status_of(error) == Status::Done {
             return Ok(());
         }
         let reason = exit::error_text(error.as_ref());
@@ -149,6 +149,8 @@ mod tests {
         assert!(!file("gate.html").exists() && !file("gate.json").exists());
         output.write_error(&Complaint::failed("no valid response").into()).unwrap();
         assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("no valid response"));
+        output.write_error(&Complaint::interrupted("interrupted in a build").into()).unwrap();
+        assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("interrupted in a build"));
     }
 
     #[test]
