@@ -1,4 +1,4 @@
-//! Bodies of forms: `--form NAME=VALUE` (URL-encoded) and `-F NAME=VALUE|NAME=@FILE` (multipart, like curl).
+//! Bodies of forms: `--form NAME=VALUE` (URL-encoded) and `-F NAME=VALUE|NAME=@FILE` (multipart, as curl reads it).
 
 use crate::exit::Complaint;
 use paceline_job::{Content, FormPart};
@@ -44,33 +44,79 @@ pub fn multipart_of(parts: Vec<FormPart>) -> (Content, String) {
     (body, format!("multipart/form-data; boundary={BOUNDARY}"))
 }
 
-/// `NAME=VALUE`, or `NAME=@FILE` optionally followed by `;type=TYPE` and `;filename=NAME`.
+/// `NAME=VALUE`, `NAME=@FILE` or `NAME=<FILE`, which sends the file as a value, optionally followed by `;type=TYPE` and
+/// `;filename=NAME`, as curl reads it (`src/tool_formparse.c`). What it would cut off or send otherwise is an error.
 fn form_part(part: &str) -> Result<FormPart, Complaint> {
+    const QUOTE: &str = "write a value with ; or ( in double quotes: NAME=\"VALUE\"";
     let (name, value) = split("-F", part)?;
-    let Some(file) = value.strip_prefix('@') else {
-        let content = Box::new(Content::Text(value.to_owned()));
-        return Ok(FormPart { name: name.to_owned(), content, file_name: None, content_type: None });
-    };
-    let mut words = file.split(';');
-    let path = PathBuf::from(words.next().unwrap_or_default());
+    let wrong = |problem: String| Complaint::usage(format!("-F {part}: {problem}")).hint(QUOTE);
+    if value.starts_with('(') {
+        return Err(wrong("parts within a part are not supported".to_owned()));
+    }
+    let (is_upload, is_value) = (value.starts_with('@'), value.starts_with('<'));
+    let (data, mut rest) = word(value.strip_prefix(['@', '<']).unwrap_or(value));
+    let path = PathBuf::from(&data);
     let shown = path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let mut part = FormPart {
+    let mut made = FormPart {
         name: name.to_owned(),
-        file_name: shown,
-        content_type: Some(type_of(&path).to_owned()),
-        content: Box::new(Content::File { file: path }),
+        file_name: shown.filter(|_| is_upload),
+        content_type: is_upload.then(|| type_of(&path).to_owned()),
+        content: Box::new(if is_upload || is_value {
+            Content::File { file: path }
+        } else {
+            Content::Text(data)
+        }),
     };
-    for word in words {
-        match word.trim().split_once('=') {
-            Some(("type", kind)) => part.content_type = Some(kind.to_owned()),
-            Some(("filename", name)) => part.file_name = Some(name.to_owned()),
-            _ => {
-                let what = format!("-F {name}=@{file}: unknown option {word:?}");
-                return Err(Complaint::usage(what).hint("use ;type=image/png or ;filename=NAME"));
+    let mut has_type = false;
+    while let Some(option) = rest.strip_prefix(';') {
+        let option = option.trim_ascii_start();
+        if let Some(name) = option.strip_prefix("filename=") {
+            let (name, after) = word(name);
+            (made.file_name, rest) = (Some(name), after);
+            continue;
+        }
+        let (option, after) = option.split_at(option.find(';').unwrap_or(option.len()));
+        let option = option.trim_ascii_end();
+        let is_other = ["headers=", "encoder="].iter().any(|known| option.starts_with(known));
+        let before = made.content_type.take().filter(|_| has_type);
+        made.content_type = match (option.strip_prefix("type="), before) {
+            (Some(kind), None) => Some(kind.trim_ascii_start().to_owned()),
+            // A parameter of the type, such as charset=utf-8.
+            (None, Some(kind)) if !is_other => Some(format!("{kind};{option}")),
+            _ => return Err(wrong(format!("unknown option {option:?}; use ;type=TYPE or ;filename=NAME"))),
+        };
+        (has_type, rest) = (true, after);
+    }
+    match rest {
+        "" => Ok(made),
+        rest => Err(wrong(format!("{rest:?} follows a closing quote"))),
+    }
+}
+
+/// The word that a text begins with, in double quotes or up to a semicolon, and the text after it.
+fn word(text: &str) -> (String, &str) {
+    let text = text.trim_ascii_start();
+    text.strip_prefix('"').and_then(quoted).unwrap_or_else(|| {
+        let (word, rest) = text.split_at(text.find(';').unwrap_or(text.len()));
+        (word.trim_ascii_end().to_owned(), rest)
+    })
+}
+
+/// The text up to a closing quote, and the text after that; `None` if no quote closes it. A backslash before a quote or a
+/// backslash is left out.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut word = String::new();
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return Some((word, text[at + 1..].trim_ascii_start())),
+            '\\' if text[at + 1..].starts_with(['"', '\\']) => {
+                word.extend(letters.next().map(|(_, escaped)| escaped));
             }
+            other => word.push(other),
         }
     }
-    Ok(part)
+    None
 }
 
 fn split<'f>(flag: &str, field: &'f str) -> Result<(&'f str, &'f str), Complaint> {
@@ -131,5 +177,38 @@ mod tests {
         assert_eq!(*part.content, Content::File { file: "a/cat.png".into() });
         assert_eq!(form_part("a=b=c").unwrap().content, Box::new(Content::Text("b=c".to_owned())));
         assert!(form_part("a=@b;size=3").unwrap_err().what.contains("size=3"));
+    }
+
+    #[test]
+    fn values_are_read_as_curl_reads_them() {
+        let text = |part: &str| {
+            let FormPart { content, content_type, .. } = form_part(part).unwrap();
+            (*content, content_type)
+        };
+        let plain = |text: &str| Content::Text(text.to_owned());
+        // Postman writes each value in quotes.
+        assert_eq!(text("a=\"b;c \\\"d\\\" \\e\""), (plain("b;c \"d\" \\e"), None));
+        assert_eq!(text("a=say \"b\""), (plain("say \"b\""), None));
+        assert_eq!(text("a=\"b"), (plain("\"b"), None));
+        let kind = |kind: &str| Some(kind.to_owned());
+        let json = text("a={\"b\":1};type=application/json");
+        assert_eq!(json, (plain("{\"b\":1}"), kind("application/json")));
+        let parameter = text("a=b; type=text/plain;charset=utf-8");
+        assert_eq!(parameter, (plain("b"), kind("text/plain;charset=utf-8")));
+        assert_eq!(text("a=<b c.txt"), (Content::File { file: "b c.txt".into() }, None));
+        let part = form_part("a=@\"b;c.png\";filename=\"d;e\";type=a/b").unwrap();
+        assert_eq!(*part.content, Content::File { file: "b;c.png".into() });
+        assert_eq!((part.file_name.as_deref(), part.content_type.as_deref()), (Some("d;e"), Some("a/b")));
+        assert_eq!(form_part("a=<b;filename=c").unwrap().file_name.as_deref(), Some("c"));
+        for (part, problem) in [
+            ("a=b;c", "unknown option \"c\""),
+            ("a=(b", "parts within a part"),
+            ("a=\"b\"c", "\"c\" follows a closing quote"),
+            ("a=b;type=c/d;type=e/f", "unknown option \"type=e/f\""),
+            ("a=@b;type=c/d;headers=@e", "unknown option \"headers=@e\""),
+        ] {
+            let error = form_part(part).unwrap_err();
+            assert!(error.what.contains(problem), "{part}: {}", error.what);
+        }
     }
 }

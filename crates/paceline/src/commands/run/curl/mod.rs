@@ -425,6 +425,15 @@ mod tests {
     }
 
     #[test]
+    fn forms_that_postman_writes_are_read() {
+        let request = job("curl h --form 'name=\"a; b\"' --form 'file=@\"/c d.png\"'").requests.remove(0);
+        let Some(Content::Multipart { parts, .. }) = request.body else { panic!("no form") };
+        let contents: Vec<_> = parts.into_iter().map(|part| *part.content).collect();
+        assert_eq!(contents, [Content::Text("a; b".to_owned()), Content::File { file: "/c d.png".into() }]);
+        assert_eq!(request.method, "POST");
+    }
+
+    #[test]
     fn unknown_curl_flags_are_named() {
         for (line, part) in [
             ("wget http://h/", "does not begin with \"curl\""),
