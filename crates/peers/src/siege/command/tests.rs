@@ -44,6 +44,21 @@ fn flags_fill_a_job() {
 }
 
 #[test]
+fn a_run_ends_after_its_requests_or_its_time() {
+    let ends = |line: &str| {
+        let command = parse(line, &NONE).unwrap();
+        (command.job().window, command.time_limit)
+    };
+    let time = Duration::from_secs(30);
+    assert_eq!(ends("-c 5 -r 10 -t 30S http://a/"), (Bound::Requests(50), Some(time)));
+    assert_eq!(ends("-c 5 -r 10 http://a/"), (Bound::Requests(50), None));
+    for line in ["-t 30S http://a/", "-r once -t 30S http://a/"] {
+        assert_eq!(ends(line), (Bound::Duration(time.into()), None), "{line}");
+    }
+    assert_eq!(ends("-c 5 -r once http://a/"), (Bound::Requests(5), None));
+}
+
+#[test]
 fn settings_are_defaults_for_flags() {
     let files = Files(&[(
         "/home/a/.siege/siege.conf",
