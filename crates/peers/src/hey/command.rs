@@ -188,7 +188,10 @@ impl HeyCommand {
                 let credentials = has_both.then(|| BASE64_STANDARD.encode(value)).ok_or_else(wrong_input)?;
                 self.set_header("Authorization", &format!("Basic {credentials}"));
             }
-            "d" => request.body = Some(Content::Text(value.to_owned())),
+            // A file counts more than a text, in any order, and an empty value is none.
+            "d" if matches!(request.body, Some(Content::File { .. })) => {}
+            "d" => request.body = Some(Content::Text(value.to_owned())).filter(|_| !value.is_empty()),
+            "D" if value.is_empty() => {}
             "D" => request.body = Some(Content::File { file: value.into() }),
             "x" => {
                 let proxy = Proxy::parse(value).map_err(|problem| usage(&format!("-x: {problem}"), 1))?;
@@ -219,6 +222,10 @@ impl HeyCommand {
             _ => {}
         }
         self.job.url = Url::parse_http(url).map_err(|problem| usage(&format!("{url:?}: {problem}"), 1))?;
+        if self.job.url.scheme == Scheme::Http {
+            // Go's client speaks HTTP/2 with TLS only.
+            self.job.protocol = Protocol::Http11;
+        }
         // hey never checks a certificate.
         self.job.tls = TlsSpec { insecure: self.job.url.scheme == Scheme::Https, ..TlsSpec::default() };
         self.job.connections = self.workers;
@@ -353,13 +360,32 @@ mod tests {
         assert_eq!(job.window, Bound::Duration(Nanos::from_secs(90)));
         let LoadModel::Open { shape: Shape::Steady { rate }, .. } = job.load else { panic!() };
         assert_eq!(rate.get(), 10.0);
-        let job = parse("-m post -d a=1 -x 127.0.0.1:3128 -h2 http://127.0.0.1/").unwrap().job();
+        let job = parse("-m post -d a=1 -x 127.0.0.1:3128 http://127.0.0.1/").unwrap().job();
         let request = &job.requests[0];
         assert_eq!(
             (request.method.as_str(), &request.body),
             ("POST", &Some(Content::Text("a=1".to_owned())))
         );
-        assert!(job.proxy.is_some() && job.protocol == Protocol::Http2);
+        assert!(job.proxy.is_some());
+    }
+
+    #[test]
+    fn http_2_needs_tls() {
+        for (url, protocol) in [("http://a/", Protocol::Http11), ("https://a/", Protocol::Http2)] {
+            let job = parse(&format!("-h2 {url}")).unwrap().job();
+            assert_eq!((job.protocol, job.check()), (protocol, Ok(())), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_a_file_before_a_text() {
+        let body = |flags: &[&str]| {
+            let line: Vec<String> = flags.iter().chain(&["http://a/"]).map(|flag| (*flag).to_owned()).collect();
+            HeyCommand::parse(&line).unwrap().job().requests.remove(0).body
+        };
+        let file = Some(Content::File { file: "f".into() });
+        assert_eq!([body(&["-D", "f", "-d", "a"]), body(&["-d", "a", "-D", "f"])], [file.clone(), file]);
+        assert_eq!([body(&["-d", ""]), body(&["-D", ""])], [None, None]);
     }
 
     #[test]
