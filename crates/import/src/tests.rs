@@ -337,6 +337,26 @@ fn a_closed_loop_that_breaks_little_s_law_says_so() {
 }
 
 #[test]
+fn a_load_with_pauses_a_rate_or_pipelining_breaks_no_law() {
+    // Users of k6 that sleep for a second after each request of 2 ms.
+    let k6 = r#"{"metrics":{"http_reqs":{"count":1000,"rate":100},"vus_max":{"max":100,"value":100},
+        "http_req_duration":{"avg":2}}}"#;
+    let fortio = r#"{"RequestedQPS":"8","ActualDuration":5000000000,"ActualQPS":8,"NumThreads":4,"RetCodes":{"200":40},
+        "DurationHistogram":{"Min":0.001,"Max":0.003,"Avg":0.002}}"#;
+    // 8 connections with 10 requests each: 60 are under way on average.
+    let autocannon = r#"{"connections":8,"pipelining":10,"duration":10,"errors":0,"statusCodeStats":{"200":{"count":200000}},
+        "requests":{"average":20000},"latency":{"average":3}}"#;
+    for text in [k6, fortio, autocannon] {
+        let found = audit("x", text).unwrap();
+        assert!(!found.is_wrong(), "{found:?}");
+    }
+    let plain = audit("x", &autocannon.replace(":10,\"duration\"", ":1,\"duration\"")).unwrap();
+    assert!(plain.is_wrong(), "without pipelining there are 8 at most");
+    let load = |text: &str| read("x", text).unwrap().1.remove(0).load;
+    assert_eq!((load(autocannon).depth, load(fortio).rate_per_s), (10, Some(8.0)));
+}
+
+#[test]
 fn published_figures_that_cannot_be_right_are_found() {
     let profile = include_str!("../fixtures/httparena-profile.json");
     let found = audit("profile.json", profile).unwrap();

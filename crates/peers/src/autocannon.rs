@@ -30,6 +30,8 @@ struct AutocannonOutput {
     url: String,
     #[serde(default)]
     connections: u32,
+    #[serde(default)]
+    pipelining: u32,
     /// In seconds.
     duration: f64,
     /// Connections that broke, timeouts among them.
@@ -62,6 +64,7 @@ fn read(printed: &PrintedReport<'_>) -> Result<PeerReport, String> {
         url: output.url,
         protocol: "http/1.1".to_owned(),
         connections: output.connections,
+        depth: output.pipelining,
         elapsed_s: Some(output.duration),
         counts: Counts { io_failed: output.errors, ..Counts::default() },
         bytes: Bytes { received, ..Bytes::default() },
@@ -83,13 +86,13 @@ mod tests {
     #[test]
     fn a_result() {
         // autocannon 9.0.0, shortened.
-        let text = r#"{"url":"http://127.0.0.1:18081/","connections":8,"pipelining":1,"duration":1.21,"errors":3,
+        let text = r#"{"url":"http://127.0.0.1:18081/","connections":8,"pipelining":4,"duration":1.21,"errors":3,
             "timeouts":1,"non2xx":2,"2xx":72,"statusCodeStats":{"200":{"count":72},"404":{"count":2}},
             "latency":{"average":125.16,"p50":98,"p99":689}}"#;
         let report = read(&PrintedReport::from_output(text)).unwrap();
         let counts = report.counts;
         assert_eq!((counts.ok, counts.bad_status, counts.io_failed), (72, 2, 3));
-        assert_eq!((report.duration_s(), report.connections), (Some(1.21), 8));
+        assert_eq!((report.duration_s(), report.connections, report.depth), (Some(1.21), 8, 4));
         assert_eq!((report.times_ns["p99"], report.times_ns["mean"]), (689e6, 125.16e6));
     }
 }

@@ -44,6 +44,9 @@ struct FortioOutput {
     url: String,
     #[serde(default)]
     num_threads: u32,
+    /// The rate of all threads, or `max`.
+    #[serde(default, rename = "RequestedQPS")]
+    requested_rate: String,
     /// Nanoseconds.
     actual_duration: u64,
     /// By status; -1 for no response.
@@ -59,10 +62,13 @@ fn read(printed: &PrintedReport<'_>) -> Result<PeerReport, String> {
         url: output.url,
         protocol: "http/1.1".to_owned(),
         connections: output.num_threads,
+        rate_per_s: output.requested_rate.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0),
         elapsed_s: Some(output.actual_duration as f64 / 1e9),
         counts: Counts { io_failed: total(without.into_values()), ..Counts::default() },
         requests_per_s: printed.figure(&["ActualQPS"]),
-        note: "fortio's percentiles are left out: they are interpolated in coarse buckets".to_owned(),
+        note: "fortio's percentiles are left out: they are interpolated in coarse buckets; times start when a request \
+               is sent, not when it was due"
+            .to_owned(),
         ..PeerReport::default()
     };
     report.set_status(status);
@@ -88,5 +94,11 @@ mod tests {
         let counts = report.counts;
         assert_eq!((counts.ok, counts.bad_status, counts.io_failed), (9000, 2, 4));
         assert_eq!((report.duration_s(), report.times_ns["max"]), (Some(1.002), 20e6));
+        let rate = |requested: &str| {
+            let text = text.replace("\"RunType\"", &format!("\"RequestedQPS\":\"{requested}\",\"RunType\""));
+            read(&PrintedReport::from_output(&text)).unwrap().rate_per_s
+        };
+        assert_eq!((report.rate_per_s, rate("max")), (None, None));
+        assert_eq!((rate("8"), rate("1e+06")), (Some(8.0), Some(1e6)));
     }
 }

@@ -27,6 +27,8 @@ pub struct PeerReport {
     pub server: String,
     /// Number of connections.
     pub connections: u32,
+    /// Requests that a connection has under way at once; 0 where unknown.
+    pub depth: u32,
     /// Requests offered per second, in an open loop.
     pub rate_per_s: Option<f64>,
     /// Number of requests after which it ended.
