@@ -42,13 +42,16 @@ fn read(printed: &PrintedReport<'_>) -> Result<PeerReport, String> {
     let (counts, other_failures) = counts(&lines, complete)?;
     let port = lines.word("Server Port:").unwrap_or("80");
     let path = lines.word("Document Path:").unwrap_or("/");
+    // ab prints an IPv6 address without its brackets.
+    let host = lines.word("Server Hostname:")?;
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let scheme = if lines.find("SSL/TLS Protocol:")?.is_some() { "https" } else { "http" };
     let kept = lines.find("Keep-Alive requests:")?.map(|(_, rest)| number(rest)).transpose()?;
     let figures = [("kept_alive_requests", kept), ("receive_failures", other_failures)];
     let (first, last) =
         (lines.0.first().map_or(0, |line| line.0), lines.0.iter().rfind(|(_, line)| line.contains('%')));
     Ok(PeerReport {
-        url: format!("{scheme}://{}:{port}{path}", lines.word("Server Hostname:")?),
+        url: format!("{scheme}://{host}:{port}{path}"),
         protocol: "http/1.0".to_owned(),
         server: lines.find("Server Software:")?.map(|(_, rest)| rest.to_owned()).unwrap_or_default(),
         connections: u32::try_from(lines.count("Concurrency Level:")?).unwrap_or(u32::MAX),
@@ -194,6 +197,7 @@ Requests per second:    30827.70 [#/sec] (mean)
         assert_eq!(url(REPORT), "http://127.0.0.1:20000/hello");
         let tls = "443\nSSL/TLS Protocol:       TLSv1.3,TLS_AES_256_GCM_SHA384,2048,256\n";
         assert_eq!(url(&REPORT.replace("20000\n", tls)), "https://127.0.0.1:443/hello");
+        assert_eq!(url(&REPORT.replace("127.0.0.1", "::1")), "http://[::1]:20000/hello");
     }
 
     #[test]
