@@ -144,7 +144,8 @@ fn overfull(row: &Measurement) -> Option<String> {
     (held > outstanding * ROUNDING).then(|| {
         format!(
             "{rate:.0} requests/s of {} ms on average are {held:.0} requests under way, but there are at most \
-             {outstanding:.0}: times were added (wrk does after a long wait), or the figures are not of one run",
+             {outstanding:.0}: requests were pipelined (as by a script of wrk), times were added (wrk does after a \
+             long wait), or the figures are not of one run",
             rounded_ms(mean_ns)
         )
     })
@@ -285,7 +286,8 @@ mod tests {
             "{text}"
         );
         let (_, text) = found(&[row("a", 50_000.0, 100, &[("mean", 3.0)])]).remove(0);
-        assert!(text.contains("are 150 requests under way, but there are at most 100"), "{text}");
+        let overfull = "are 150 requests under way, but there are at most 100: requests were pipelined";
+        assert!(text.contains(overfull), "{text}");
         // As in web-frameworks, issue 9775: 512 / 148,906 s is 3.44 ms.
         let published = row("b", 148_906.0, 512, &[("p99", 2.19)]);
         let (_, text) = found(std::slice::from_ref(&published)).remove(0);
