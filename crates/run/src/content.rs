@@ -266,13 +266,14 @@ impl ContentReader {
 
 /// The separator before a part of a form, and the part's fields.
 fn part_head(boundary: &str, part: &FormPart) -> String {
-    let quoted = |text: &str| text.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A");
+    let on_one_line = |text: &str| text.replace('\r', "%0D").replace('\n', "%0A");
+    let quoted = |text: &str| on_one_line(text).replace('"', "%22");
     let mut head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quoted(&part.name));
     if let Some(name) = &part.file_name {
         head += &format!("; filename=\"{}\"", quoted(name));
     }
     if let Some(kind) = &part.content_type {
-        head += &format!("\r\nContent-Type: {}", quoted(kind));
+        head += &format!("\r\nContent-Type: {}", on_one_line(kind));
     }
     head + "\r\n\r\n"
 }
@@ -452,6 +453,21 @@ mod tests {
         }
         bytes.extend_from_slice(b"--limit--\r\n");
         bytes
+    }
+
+    #[test]
+    fn quotes_are_encoded_in_names_and_kept_in_types() {
+        let part = FormPart {
+            name: "a\"b".to_owned(),
+            content: Box::new(Content::Text(String::new())),
+            file_name: Some("c\r\nd".to_owned()),
+            content_type: Some("text/plain; charset=\"utf-8\"\n".to_owned()),
+        };
+        assert_eq!(
+            part_head("limit", &part),
+            "--limit\r\nContent-Disposition: form-data; name=\"a%22b\"; filename=\"c%0D%0Ad\"\r\n\
+             Content-Type: text/plain; charset=\"utf-8\"%0A\r\n\r\n"
+        );
     }
 
     #[test]
