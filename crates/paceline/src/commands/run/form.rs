@@ -102,8 +102,8 @@ fn word(text: &str) -> (String, &str) {
     })
 }
 
-/// The text up to a closing quote, and the text after that; `None` if no quote closes it. A backslash before a quote or a
-/// backslash is left out.
+/// The text up to a closing quote, and the text after that; `None` if no quote closes it. A backslash before a quote or
+/// a backslash is left out.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut word = String::new();
     let mut letters = text.char_indices();
