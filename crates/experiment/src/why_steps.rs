@@ -10,7 +10,7 @@ use crate::why_cause::Cause;
 use crate::why_profile::{COLLECT_LESS, DIVIDE_LOCK, contended_lock, kinds_of_work};
 use crate::why_waits::{REMOVE_SLEEP, WaitCause, called, many_calls, timers_of_requests, wait_causes};
 use paceline_escape::shell_word;
-use paceline_judge::{MIN_FULL, VerdictName};
+use paceline_judge::{MIN_FULL, VerdictName, most_delayed_share};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
 use paceline_stats::{counted, percent_text, time_text};
 use schemars::JsonSchema;
@@ -150,11 +150,11 @@ fn is_cause(verdict: &Verdict) -> bool {
 }
 
 /// One thread that always had work, and did most of it. Time in which it waited for a core that other programs used counts:
-/// more cores would not help it.
+/// more cores would not help it. Time in which a CPU limit stopped it does not: more threads would be stopped, too.
 fn from_busiest_thread(load: &LoadCommand, closed: &Run) -> Option<NextStep> {
     let server = closed.server.as_ref()?;
     let busiest = server.busiest_thread_utilization?;
-    let delayed = server.most_delayed_thread_share.unwrap_or_default();
+    let delayed = most_delayed_share(server, closed.window_s).unwrap_or_default();
     let share = paceline_stats::ratio(busiest, paceline_stats::ratio(server.cpu_s, closed.window_s)).min(1.0);
     let is_one = server.cores_allowed > 1 && share >= MIN_THREAD_SHARE && busiest + delayed >= MIN_FULL;
     let delay = match delayed < 0.05 {
@@ -425,7 +425,7 @@ mod tests {
     use crate::why_calls::tests::calls;
     use crate::why_profile::tests::profile;
     use paceline_record::{
-        GcLog, LoopKind, LoopTimers, ServerUse, ServerWaits, ServiceCalls, SessionPart, fixture,
+        GcLog, LoopKind, LoopTimers, ServerUse, ServerWaits, ServiceCalls, SessionPart, Throttling, fixture,
     };
 
     /// A load with no other settings than a URL.
@@ -576,6 +576,24 @@ mod tests {
         assert!(step(0.99, 0.0, 10.4).unwrap().ends_with("on a core 99 % of the time"));
         assert_eq!(step(0.99, 0.0, 19.8), None, "another thread did as much");
         assert_eq!(step(0.41, 0.1, 4.7), None, "it was idle half of the time");
+    }
+
+    #[test]
+    fn a_thread_that_a_cpu_limit_stops_does_not_need_more_threads() {
+        let is_named = |throttled_s| {
+            let mut closed = run(LoopKind::Closed, 5.0, 4.9);
+            closed.window_s = 10.0;
+            let throttling =
+                Throttling { periods: 100, throttled_periods: 98, throttled_s, ..Throttling::default() };
+            closed.server = Some(ServerUse {
+                busiest_thread_utilization: Some(0.5),
+                most_delayed_thread_share: Some(0.49),
+                throttling: Some(throttling),
+                ..fixture::server_use(4, 5.0)
+            });
+            from_busiest_thread(&of_url(), &closed).is_some()
+        };
+        assert!(is_named(0.0) && !is_named(4.9));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use metric::{
     metric_reference,
 };
 pub use overload::fell_short;
-pub use server::server_limit;
+pub use server::{most_delayed_share, server_limit};
 pub use table::{TypedVerdict, VerdictName};
 pub use trial::{
     FullCore, full_cores, process_name, row_verdicts, trial_limit, trial_verdicts, unequal_work,

@@ -3,12 +3,14 @@
 //! `trial/limit.rs` adds what only the lab observes: the network, the balancer, the database, the time of each core.
 
 use crate::memory::memory_shortage;
-use crate::{MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_FULL, overload};
-use paceline_record::{Limit, LimitKind, MemoryUse, Run};
+use crate::{MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_FULL, most_delayed_share, overload};
+use paceline_record::{Limit, LimitKind, MemoryUse, Run, ServerUse};
 use paceline_stats::{counted, percent_text, plural, ratio};
 
 /// Time that a server was ready but not running, per second, from which other processes were the limit.
 pub(crate) const MIN_DELAYED: f64 = 0.2;
+/// From this share of its periods on, a CPU limit that stopped the server was its limit, whatever its cores could do.
+const MIN_STOPPED: f64 = 0.5;
 
 /// A kind of limit with its evidence; none if it was not the limit.
 pub(crate) type LimitResult = Option<(LimitKind, String)>;
@@ -64,9 +66,11 @@ fn server(run: &Run) -> (LimitKind, String) {
     let cores = f64::from(server.cores_allowed.max(1));
     let busiest = server.busiest_thread_utilization;
     let used = cores_used(ratio(server.cpu_s, run.window_s), cores, busiest);
-    let delayed = server.most_delayed_thread_share.unwrap_or_default();
+    let delayed = most_delayed_share(server, run.window_s).unwrap_or_default();
     if server.utilization >= MIN_FULL {
         (LimitKind::ServerCpu, used)
+    } else if let Some(stopped) = stopped(server) {
+        (LimitKind::ServerCpu, format!("{used}; {stopped}"))
     } else if delayed > MIN_DELAYED {
         let delay = percent_text(delayed);
         let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
@@ -81,10 +85,20 @@ fn server(run: &Run) -> (LimitKind, String) {
     }
 }
 
+/// How a CPU limit of its control group stopped a server, if it did so in most of its periods.
+fn stopped(server: &ServerUse) -> Option<String> {
+    let limit = server.throttling?;
+    let share = ratio(limit.throttled_periods as f64, limit.periods as f64);
+    let of = limit.cores_allowed.map_or_else(String::new, |cores| format!(" of {cores} cores"));
+    (share >= MIN_STOPPED).then(|| {
+        format!("its CPU limit{of} stopped it in {} of {} periods", limit.throttled_periods, limit.periods)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_record::{LoopKind, ServerUse, SessionPart, fixture};
+    use paceline_record::{LoopKind, SessionPart, Throttling, fixture};
 
     fn limit(change: impl Fn(&mut Run, &mut ServerUse)) -> LimitKind {
         let mut run = fixture::run(0);
@@ -117,6 +131,22 @@ mod tests {
         assert_eq!(limit(half_failed), LimitKind::Errors);
         assert_eq!(limit(|run, _| run.sessions = Some(vec![session()])), LimitKind::Connections);
         assert_eq!(run_limit(&fixture::run(0)).kind, LimitKind::Unknown);
+    }
+
+    /// The kernel counts the time in which a CPU limit stops a thread as waiting for a core.
+    #[test]
+    fn a_cpu_limit_is_the_server_s_and_not_that_of_other_processes() {
+        let judged = |throttled_periods, throttled_s| {
+            limit(|_, server| {
+                server.most_delayed_thread_share = Some(0.8);
+                let (periods, cores_allowed) = (100, Some(0.5));
+                server.throttling =
+                    Some(Throttling { periods, throttled_periods, throttled_s, cores_allowed });
+            })
+        };
+        assert_eq!(judged(98, 8.0), LimitKind::ServerCpu);
+        assert_eq!(judged(20, 8.0), LimitKind::Waiting, "it was stopped, and others took nothing");
+        assert_eq!(judged(20, 2.0), LimitKind::Neighbours);
     }
 
     fn memory_use(change: impl Fn(&mut MemoryUse)) -> Option<MemoryUse> {

@@ -68,12 +68,21 @@ struct ServerDelay {
 fn delay(run: &Run) -> Option<ServerDelay> {
     let server = run.server.as_ref()?;
     let others_cores = others_cores(run, server)?;
-    // The kernel counts the time in which a CPU limit stopped a thread as waiting.
-    let stopped_s = server.throttling.map_or(0.0, |limit| limit.throttled_s);
-    let stopped_share = paceline_stats::ratio(stopped_s, run.window_s);
-    let delay_s = (server.run_delay_s? - stopped_s).clamp(0.0, others_cores * run.window_s);
-    let thread_share = (server.most_delayed_thread_share? - stopped_share).clamp(0.0, others_cores);
+    let delay_s = (server.run_delay_s? - stopped_s(server)).clamp(0.0, others_cores * run.window_s);
+    let thread_share = most_delayed_share(server, run.window_s)?.min(others_cores);
     Some(ServerDelay { others_cores, thread_share, delay_s })
+}
+
+/// Time in which the most delayed thread of a server waited for a core, as a share of a window of so many seconds, without
+/// that in which a CPU limit stopped it; none in records of older versions.
+pub fn most_delayed_share(server: &ServerUse, window_s: f64) -> Option<f64> {
+    let stopped_share = paceline_stats::ratio(stopped_s(server), window_s);
+    Some((server.most_delayed_thread_share? - stopped_share).max(0.0))
+}
+
+/// The time in which a CPU limit stopped the server, in seconds: the kernel counts it as waiting for a core.
+fn stopped_s(server: &ServerUse) -> f64 {
+    server.throttling.map_or(0.0, |limit| limit.throttled_s)
 }
 
 /// The delay as a share of what a change is judged by: in an open loop of the mean time, for each request, in a closed
