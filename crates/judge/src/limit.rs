@@ -3,6 +3,7 @@
 //! `trial/limit.rs` adds what only the lab observes: the network, the balancer, the database, the time of each core.
 
 use crate::memory::memory_shortage;
+use crate::server::behind_s;
 use crate::{MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_FULL, most_delayed_share, overload};
 use paceline_record::{Limit, LimitKind, MemoryUse, Run, ServerUse};
 use paceline_stats::{counted, percent_text, plural, ratio};
@@ -69,8 +70,8 @@ fn server(run: &Run) -> (LimitKind, String) {
     let delayed = most_delayed_share(server, run.window_s).unwrap_or_default();
     if server.utilization >= MIN_FULL {
         (LimitKind::ServerCpu, used)
-    } else if let Some(stopped) = stopped(server) {
-        (LimitKind::ServerCpu, format!("{used}; {stopped}"))
+    } else if let Some(more) = stopped(server).or_else(|| with_those_behind(run, server)) {
+        (LimitKind::ServerCpu, format!("{used}; {more}"))
     } else if delayed > MIN_DELAYED {
         let delay = percent_text(delayed);
         let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
@@ -93,6 +94,15 @@ fn stopped(server: &ServerUse) -> Option<String> {
     (share >= MIN_STOPPED).then(|| {
         format!("its CPU limit{of} stopped it in {} of {} periods", limit.throttled_periods, limit.periods)
     })
+}
+
+/// What the processes behind a server used of its cores, if these were full with both: an application behind a proxy.
+fn with_those_behind(run: &Run, server: &ServerUse) -> Option<String> {
+    let is_beside = |cores: &[u32]| !cores.is_empty() && cores.iter().all(|core| server.cores.contains(core));
+    let behind = ratio(behind_s(run, is_beside), run.window_s);
+    let used = ratio(server.cpu_s, run.window_s) + behind;
+    (behind > 0.0 && used >= MIN_FULL * f64::from(server.cores_allowed.max(1)))
+        .then(|| format!("the processes behind it used {behind:.2} of the same cores"))
 }
 
 #[cfg(test)]
@@ -147,6 +157,20 @@ mod tests {
         assert_eq!(judged(98, 8.0), LimitKind::ServerCpu);
         assert_eq!(judged(20, 8.0), LimitKind::Waiting, "it was stopped, and others took nothing");
         assert_eq!(judged(20, 2.0), LimitKind::Neighbours);
+    }
+
+    #[test]
+    fn a_proxy_that_waits_for_the_application_behind_it_has_no_cores_left() {
+        let judged = |behind_cpu_s: f64, cores: u32| {
+            limit(|run, server| {
+                server.most_delayed_thread_share = Some(0.4);
+                run.behind_server = vec![fixture::server_use(cores, behind_cpu_s)];
+            })
+        };
+        // Each of the two cores has ten seconds; the proxy used five of them.
+        assert_eq!(judged(13.5, 2), LimitKind::ServerCpu);
+        assert_eq!(judged(12.5, 2), LimitKind::Neighbours);
+        assert_eq!(judged(13.5, 3), LimitKind::Neighbours, "it has another core");
     }
 
     fn memory_use(change: impl Fn(&mut MemoryUse)) -> Option<MemoryUse> {

@@ -141,8 +141,13 @@ pub(crate) fn throttled(run: &Run) -> Option<TypedVerdict> {
     })
 }
 
-/// CPU time per second that other processes than the server and Paceline used on the server's cores, at least; none if
-/// it was not measured.
+/// CPU time of the processes behind the server that may run on such cores, in seconds.
+pub(crate) fn behind_s(run: &Run, is_meant: impl Fn(&[u32]) -> bool) -> f64 {
+    run.behind_server.iter().filter(|behind| is_meant(&behind.cores)).map(|behind| behind.cpu_s).sum()
+}
+
+/// CPU time per second that other processes than the server, those behind it and Paceline used on the server's cores, at
+/// least; none if it was not measured.
 fn others_cores(run: &Run, server: &ServerUse) -> Option<f64> {
     let cores = run.generator.by_core.iter().filter(|core| server.cores.contains(&core.core));
     let used =
@@ -150,5 +155,6 @@ fn others_cores(run: &Run, server: &ServerUse) -> Option<f64> {
     let used = used.reduce(|a, b| a + b)?;
     let is_shared = run.generator.cores.iter().any(|core| server.cores.contains(core));
     let generator_s = if is_shared { run.generator.cpu_s } else { 0.0 };
-    Some((used - paceline_stats::ratio(server.cpu_s + generator_s, run.window_s)).max(0.0))
+    let behind_s = behind_s(run, |cores| cores.iter().any(|core| server.cores.contains(core)));
+    Some((used - paceline_stats::ratio(server.cpu_s + generator_s + behind_s, run.window_s)).max(0.0))
 }

@@ -445,11 +445,12 @@ verdict_table! {
     with { severity: Severity, percent: f64, finding: String = "The server may be faster than this result by as much.", pin: String = "Pin Paceline: `taskset -c 1 paceline run ...`" }
     => "Paceline waited for a CPU for {percent:.1} % of the window. {finding} {pin}";
 
-    /// Other processes than the server and Paceline used the server's cores, by more than 5 % of one, while the server's
-    /// threads waited for a core, and a reported number contains that: in an open loop more than a tenth of the mean
-    /// response time (and 10 µs) is such waiting, in a closed loop a thread waited for more than 5 % of the window, by
-    /// which the rate may be too low. High percentiles may contain whole time slices of other processes (some
-    /// milliseconds). The server is observed if it runs on this machine. A limit (`--slo`) that is missed then says so.
+    /// Other processes than the server, those behind it and Paceline used the server's cores, by more than 5 % of one,
+    /// while the server's threads waited for a core, and a reported number contains that: in an open loop more than a
+    /// tenth of the mean response time (and 10 µs) is such waiting, in a closed loop a thread waited for more than 5 % of
+    /// the window, by which the rate may be too low. High percentiles may contain whole time slices of other processes
+    /// (some milliseconds). The server is observed if it runs on this machine. A limit (`--slo`) that is missed then says
+    /// so.
     ServerDescheduled "server_descheduled" Run [Environment] [Caution] "Other processes used the server's CPU."
     {
         others_cores: f64 = "CPU time that other processes used on the server's cores, per second of the window",

@@ -1056,6 +1056,11 @@ fn cpu_time_that_others_took_from_the_server_is_named_where_it_matters() {
     assert_eq!(verdicts(sound(), beside(4.9, 6.0)), []);
     assert_eq!(verdicts(sound(), beside(5.1, 6.0)), caution("server_descheduled"));
     assert_eq!(verdicts(sound(), beside(5.1, 4.0)), [], "others used less than it waited");
+    let behind = |run: &mut Run| {
+        beside_others(run, 5.1, 6.0);
+        run.behind_server = vec![fixture::server_use(1, 6.0)];
+    };
+    assert_eq!(verdicts(sound(), behind), [], "the application behind a proxy is no other process");
     let old = |run: &mut Run| {
         beside_others(run, 5.1, 6.0);
         run.server.as_mut().unwrap().most_delayed_thread_share = None;
