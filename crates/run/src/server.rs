@@ -36,6 +36,9 @@ struct ProcessSample {
     ticks: BTreeMap<ProcessId, u64>,
     /// The part of it in kernel mode.
     system_ticks: BTreeMap<ProcessId, u64>,
+    /// CPU time of the children that each process waited for, and the part of it in kernel mode.
+    children_ticks: BTreeMap<ProcessId, u64>,
+    children_system_ticks: BTreeMap<ProcessId, u64>,
     /// Time on a core of each thread.
     threads: BTreeMap<(ProcessId, ProcessId), CoreNanos>,
     rss_bytes: u64,
@@ -126,8 +129,14 @@ impl ServerWatch {
         if end.ticks.is_empty() || window_s <= 0.0 {
             return None;
         }
-        let ticks = sum_since(&end.ticks, &start.ticks);
-        let modes = ModeTime::from_ticks(ticks, sum_since(&end.system_ticks, &start.system_ticks));
+        let of_ended = ended_since([&end.ticks, &end.children_ticks], [&start.ticks, &start.children_ticks]);
+        let ticks = sum_since(&end.ticks, &start.ticks) + of_ended;
+        let system_of_ended = ended_since(
+            [&end.system_ticks, &end.children_system_ticks],
+            [&start.system_ticks, &start.children_system_ticks],
+        );
+        let system_ticks = sum_since(&end.system_ticks, &start.system_ticks) + system_of_ended;
+        let modes = ModeTime::from_ticks(ticks, system_ticks);
         let by_thread = |time: fn(&CoreNanos) -> u64| {
             let of_thread = move |(thread, now): (&(ProcessId, ProcessId), &CoreNanos)| {
                 time(now).saturating_sub(start.threads.get(thread).map_or(0, time))
@@ -181,6 +190,18 @@ fn sum_since(end: &BTreeMap<ProcessId, u64>, start: &BTreeMap<ProcessId, u64>) -
     end.iter().map(|(pid, ticks)| since(*ticks, start.get(pid))).sum()
 }
 
+/// The time of the processes that ended between two samples, each of them of the own time of the processes and of that of
+/// the children that they waited for: a worker that is replaced, a program for each request (CGI). One that nothing of the
+/// server waited for is missing.
+fn ended_since(
+    [end, end_children]: [&BTreeMap<ProcessId, u64>; 2],
+    [start, start_children]: [&BTreeMap<ProcessId, u64>; 2],
+) -> u64 {
+    // Waiting for a child adds all that it and its own children ever used.
+    let before = start.iter().chain(start_children).filter(|(pid, _)| !end.contains_key(*pid));
+    sum_since(end_children, start_children).saturating_sub(before.map(|(_, ticks)| ticks).sum())
+}
+
 /// The increase since `before`; the whole value if there is none.
 fn since(now: u64, before: Option<&u64>) -> u64 {
     now.saturating_sub(before.copied().unwrap_or(0))
@@ -195,6 +216,8 @@ impl ProcessSample {
         for pid in pids.iter().copied().filter(|pid| *pid != own) {
             let Some(stat) = Stat::read(pid) else { continue };
             sample.system_ticks.insert(pid, stat.system_ticks);
+            sample.children_ticks.insert(pid, stat.children_ticks);
+            sample.children_system_ticks.insert(pid, stat.children_system_ticks);
             if sample.ticks.insert(pid, stat.cpu_ticks).is_none() {
                 sample.rss_bytes += stat.rss_pages * system::page_bytes();
                 sample.major_faults += stat.major_faults;
@@ -306,6 +329,26 @@ mod tests {
         assert_eq!(used(2 * second, 2_000_000_000), Some(1.0));
         assert_eq!(used(second, 100_000_000), None, "0.9 s were used by threads that ended");
         assert_eq!(used(1, 1_000_000), Some(0.0005), "an idle server");
+    }
+
+    #[test]
+    fn processes_that_end_in_the_window_count_if_the_server_waited_for_them() {
+        let sample = |own: &[(ProcessId, u64)], of_children: u64| ProcessSample {
+            ticks: own.iter().copied().collect(),
+            children_ticks: [(7, of_children)].into(),
+            ..Default::default()
+        };
+        let used_ticks = |start, end| {
+            let samples = Mutex::new([Some(start), Some(end)]);
+            let watch = ServerWatch { samples, ..ServerWatch::of_roots(FoundBy::Pid, vec![7]) };
+            (watch.used(2.0, 10).unwrap().cpu_s * system::ticks_per_s()).round()
+        };
+        let programs = used_ticks(sample(&[(7, 10)], 40), sample(&[(7, 12)], 340));
+        assert_eq!(programs, 302.0, "programs that were started for requests");
+        let replaced = used_ticks(sample(&[(7, 10), (8, 100)], 50), sample(&[(7, 15), (9, 3)], 170));
+        assert_eq!(replaced, 28.0, "a worker with 100 ticks used 20 more before another one took its place");
+        let lost = used_ticks(sample(&[(7, 10), (8, 100)], 50), sample(&[(7, 15)], 50));
+        assert_eq!(lost, 5.0, "nothing waited for it");
     }
 
     #[test]
