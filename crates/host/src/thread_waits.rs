@@ -15,7 +15,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt as _;
 
-/// Threads that are looked at, at most: more cost too much and say no more.
+/// Threads that are looked at, at most: more cost too much. Of a server with more, each look takes others of them.
 const MAX_THREADS: usize = 256;
 /// Looks from one reading of the processes' connections to the next: large tables of TCP take milliseconds.
 const LOOKS_PER_TABLE: u32 = 10;
@@ -37,6 +37,8 @@ pub struct WaitSampler {
     /// The ports on which they listen: connections to these are clients'.
     ports: Vec<u16>,
     looks: u32,
+    /// How many threads each one that is looked at stands for.
+    weight: u64,
     /// Threads of all looks together.
     threads: BTreeMap<(WaitKind, String), u64>,
     loops: LoopCount,
@@ -66,6 +68,7 @@ impl WaitSampler {
             pids,
             ports,
             looks: 0,
+            weight: 1,
             threads: BTreeMap::new(),
             loops: LoopCount::default(),
             sockets: HashMap::new(),
@@ -77,7 +80,7 @@ impl WaitSampler {
         sampler
     }
 
-    /// Looks at every thread once.
+    /// Looks at every thread once, or at a part of very many.
     pub fn look(&mut self) {
         if self.looks.is_multiple_of(LOOKS_PER_TABLE) {
             self.sockets.clear();
@@ -87,14 +90,16 @@ impl WaitSampler {
         }
         // A name lookup opens a socket for milliseconds: it may be closed when all threads have been looked at.
         self.add_sockets("udp");
-        self.looks += 1;
         let threads: Vec<(Pid, Pid)> = self
             .pids
             .iter()
             .flat_map(|pid| process::threads(*pid).into_iter().map(move |id| (*pid, id)))
             .collect();
+        let (first, step) = part_of(threads.len(), self.looks);
+        self.weight = step as u64;
+        self.looks += 1;
         let mut links: Vec<String> = Vec::new();
-        for (pid, thread) in threads.into_iter().take(MAX_THREADS) {
+        for (pid, thread) in threads.into_iter().skip(first).step_by(step) {
             let Some(text) = process::file(pid, &format!("task/{thread}/syscall")) else { continue };
             match SystemCall::parse(&text).map(|call| call.wait()) {
                 Some(Wait::Lock) => self.count(WaitKind::Lock, String::new()),
@@ -104,9 +109,9 @@ impl WaitSampler {
                     let polled = polled(pid, list, length);
                     links.extend(polled.and_then(|descriptor| descriptor_link(pid, descriptor)));
                 }
-                Some(Wait::Events { milliseconds }) => self.loops.add(milliseconds),
+                Some(Wait::Events { milliseconds }) => self.loops.add(milliseconds, self.weight),
                 Some(Wait::EventsUntil { length }) => {
-                    self.loops.add(timer_milliseconds(pid, length).unwrap_or(0));
+                    self.loops.add(timer_milliseconds(pid, length).unwrap_or(0), self.weight);
                 }
                 Some(Wait::Request) | None => {}
             }
@@ -160,7 +165,7 @@ impl WaitSampler {
     }
 
     fn count(&mut self, kind: WaitKind, on: String) {
-        *self.threads.entry((kind, on)).or_default() += 1;
+        *self.threads.entry((kind, on)).or_default() += self.weight;
     }
 
     /// Counts threads that wait at what these descriptors lead to, except for those that wait for a client or a part of
@@ -213,11 +218,11 @@ impl WaitSampler {
 }
 
 impl LoopCount {
-    /// Counts a thread that asked to wait for events for so long, if a timer may be the reason.
-    fn add(&mut self, milliseconds: u32) {
+    /// Counts a thread, which stands for so many, that asked to wait for events for so long, if a timer may be the reason.
+    fn add(&mut self, milliseconds: u32, weight: u64) {
         if (1..=MAX_TIMER_MS).contains(&milliseconds) {
-            self.threads += 1;
-            self.milliseconds += u64::from(milliseconds);
+            self.threads += weight;
+            self.milliseconds += weight * u64::from(milliseconds);
         }
     }
 
@@ -227,6 +232,13 @@ impl LoopCount {
         let due_ns_mean = self.milliseconds as f64 * 1e6 / self.threads.max(1) as f64;
         (threads >= MIN_THREADS).then_some(LoopTimers { threads, due_ns_mean })
     }
+}
+
+/// Which of so many threads a look takes: the first, and the distance to the next. Looks that follow each other take each
+/// thread equally often.
+fn part_of(threads: usize, look: u32) -> (usize, usize) {
+    let step = threads.div_ceil(MAX_THREADS).max(1);
+    (look as usize % step, step)
 }
 
 /// The system call that a thread is in.
@@ -405,9 +417,28 @@ mod tests {
     #[test]
     fn loops_with_a_timer_are_counted_and_those_with_a_time_limit_are_not() {
         let mut loops = LoopCount::default();
-        [1, 3, 0, 30_000].into_iter().for_each(|milliseconds| loops.add(milliseconds));
+        [1, 3, 0, 30_000].into_iter().for_each(|milliseconds| loops.add(milliseconds, 1));
         let expected = LoopTimers { threads: 0.5, due_ns_mean: 2e6 };
         assert_eq!((loops.means(4.0), loops.means(1_000.0)), (Some(expected), None));
+        loops.add(2, 8);
+        let expected = LoopTimers { threads: 2.5, due_ns_mean: 2e6 };
+        assert_eq!(loops.means(4.0), Some(expected), "one of 2,000 threads stands for eight");
+    }
+
+    #[test]
+    fn looks_take_each_of_many_threads_equally_often() {
+        for threads in [0, 1, MAX_THREADS, MAX_THREADS + 1, 2_000] {
+            let (_, step) = part_of(threads, 0);
+            let mut taken: Vec<usize> = Vec::new();
+            for look in 0..step as u32 {
+                let (first, step) = part_of(threads, look);
+                let part: Vec<usize> = (0..threads).skip(first).step_by(step).collect();
+                assert!(part.len() <= MAX_THREADS, "{threads}");
+                taken.extend(part);
+            }
+            taken.sort_unstable();
+            assert_eq!(taken, (0..threads).collect::<Vec<_>>());
+        }
     }
 
     /// Looks until these are seen. The threads of this process may always be looked at.
