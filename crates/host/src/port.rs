@@ -7,7 +7,7 @@ use crate::proc_sockets::{self, ESTABLISHED, LISTEN, ProcSocket};
 use crate::process;
 use crate::sock_diag::{self, ListeningSocket};
 use crate::system::Pid;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
@@ -19,6 +19,8 @@ use std::path::PathBuf;
 const LOWEST: u16 = 20_000;
 /// How many ports are tried before giving up.
 const TRIES: u64 = 200;
+/// This process in `/proc`, with the network namespace of the calling thread.
+const OWN: &str = "thread-self";
 /// Linux's default ephemeral range, used when `/proc` cannot be read.
 const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
 
@@ -165,22 +167,31 @@ pub fn listeners(port: u16) -> Vec<Pid> {
     process::all().into_iter().filter(listens).collect()
 }
 
-/// The TCP ports on which these processes listen, as far as `/proc` shows them, in ascending order.
+/// The TCP ports on which these processes listen, as far as `/proc` shows them, in ascending order. Each is looked for
+/// in its own network namespace: a container has another one than this process.
 pub fn ports_of(pids: &[Pid]) -> Vec<u16> {
     let theirs: Vec<PathBuf> = pids.iter().flat_map(|pid| process::descriptors(*pid)).collect();
     let is_theirs = |listener: &ListeningSocket| {
         let socket = format!("socket:[{}]", listener.inode);
         theirs.iter().any(|link| link.as_os_str() == socket.as_str())
     };
-    let listening = listening_in_proc().into_iter().filter(|(_, listener)| is_theirs(listener));
+    let listening = one_of_each_network(pids).into_iter().flat_map(|pid| listening_in_proc(&pid.to_string()));
+    let listening = listening.filter(|(_, listener)| is_theirs(listener));
     let ports: BTreeSet<u16> = listening.map(|(port, _)| port).collect();
     ports.into_iter().collect()
+}
+
+/// One of the processes of each network namespace, as far as `/proc` shows these.
+fn one_of_each_network(pids: &[Pid]) -> Vec<Pid> {
+    let mut known = HashSet::new();
+    let network = |pid: Pid| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    pids.iter().copied().filter(|pid| known.insert(network(*pid))).collect()
 }
 
 /// Every process that listens on TCP ports, with these, as far as `/proc` shows them.
 pub fn listening_processes() -> Vec<(Pid, Vec<u16>)> {
     let ports: HashMap<u64, u16> =
-        listening_in_proc().into_iter().map(|(port, listener)| (listener.inode, port)).collect();
+        listening_in_proc(OWN).into_iter().map(|(port, listener)| (listener.inode, port)).collect();
     let of_process = |pid: Pid| {
         let theirs: BTreeSet<u16> = sockets_of(pid).filter_map(|inode| ports.get(&inode).copied()).collect();
         (!theirs.is_empty()).then(|| (pid, theirs.into_iter().collect()))
@@ -201,7 +212,7 @@ pub fn local_connections() -> LocalConnections {
         let local = sockets.into_iter().filter(|socket| socket.is_local);
         return LocalConnections { ends: local.map(|socket| (socket.inode, socket.remote_port)).collect() };
     }
-    let sockets = proc_sockets::sockets("thread-self", &["tcp"]).into_iter();
+    let sockets = proc_sockets::sockets(OWN, &["tcp"]).into_iter();
     let local =
         sockets.filter(|socket| socket.state == ESTABLISHED && socket.local.ip() == socket.remote.ip());
     LocalConnections { ends: local.map(|socket| (socket.inode, socket.remote.port())).collect() }
@@ -229,14 +240,14 @@ pub fn is_open_to_others(port: u16) -> bool {
 /// The sockets that listen on a TCP port. Kernels that do not answer over netlink have them in `/proc/net/tcp`.
 fn listening(port: u16) -> Vec<ListeningSocket> {
     sock_diag::listening(port).unwrap_or_else(|_| {
-        let all = listening_in_proc().into_iter();
+        let all = listening_in_proc(OWN).into_iter();
         all.filter(|(its, _)| *its == port).map(|(_, listener)| listener).collect()
     })
 }
 
-/// Every socket that listens, with its port, by `/proc/net/tcp`.
-fn listening_in_proc() -> Vec<(u16, ListeningSocket)> {
-    proc_sockets::sockets("thread-self", &["tcp"]).iter().filter_map(listener).collect()
+/// Every socket that listens in the network namespace of a process, with its port, by `/proc/PID/net/tcp`.
+fn listening_in_proc(process: &str) -> Vec<(u16, ListeningSocket)> {
+    proc_sockets::sockets(process, &["tcp"]).iter().filter_map(listener).collect()
 }
 
 /// The port of a socket that listens.
@@ -266,6 +277,14 @@ mod tests {
             assert!(ours.contains(&port), "{port}: {ours:?}");
         }
         assert!(ports_of(&[]).is_empty());
+    }
+
+    #[test]
+    fn processes_of_one_network_are_read_once() {
+        let own = std::process::id().cast_signed();
+        assert_eq!(one_of_each_network(&[own, own]), [own]);
+        // The namespace of a process that has ended is not known.
+        assert_eq!(one_of_each_network(&[i32::MAX, own, i32::MAX]), [i32::MAX, own]);
     }
 
     #[test]
@@ -317,7 +336,7 @@ mod tests {
         for address in ["127.0.0.1:0", "0.0.0.0:0", "[::1]:0", "[::]:0"] {
             let Ok(socket) = TcpListener::bind(address) else { continue };
             let port = socket.local_addr().unwrap().port();
-            let in_proc = listening_in_proc().into_iter().filter(|(its, _)| *its == port);
+            let in_proc = listening_in_proc(OWN).into_iter().filter(|(its, _)| *its == port);
             let in_proc: Vec<ListeningSocket> = in_proc.map(|(_, listener)| listener).collect();
             assert_eq!(in_proc, sock_diag::listening(port).unwrap(), "{address}");
         }

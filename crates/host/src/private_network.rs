@@ -162,6 +162,21 @@ mod tests {
     }
 
     #[test]
+    fn the_ports_of_a_process_inside_are_found_from_outside() {
+        let Some(network) = network() else { return };
+        let inside = network.enter().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let held = std::process::Stdio::from(std::os::fd::OwnedFd::from(listener));
+        let mut holder = std::process::Command::new("sleep").arg("60").stdin(held).spawn().unwrap();
+        drop(inside);
+        let found = crate::port::ports_of(&[holder.id().cast_signed()]);
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        assert_eq!(found, [port]);
+    }
+
+    #[test]
     fn threads_of_a_thread_inside_are_inside() {
         let Some(network) = network() else { return };
         let inside = network.enter().unwrap();
