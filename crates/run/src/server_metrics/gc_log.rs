@@ -2,7 +2,8 @@
 //! `GODEBUG=gctrace=1`, `node --trace-gc`.
 //!
 //! The lines have the time since the start of the process. Its start on the run's clock is at most the time at which a
-//! line was seen less the time in it; the smallest of these differences is taken.
+//! line was seen less the time in it; the smallest of these differences is taken. A server that is restarted counts
+//! from 0 again, and may empty the file.
 
 use paceline_engine::Nanos;
 use paceline_record::{GcLog, GcPause, GcRuntime, Span};
@@ -16,6 +17,9 @@ const READ_BYTES: u64 = 1 << 20;
 const MAX_LINE_BYTES: usize = 1 << 16;
 /// A longer pause, of an hour, is no pause of a collector.
 const MAX_PAUSE_NS: u64 = 3_600_000_000_000;
+/// A time since the start of the process that is lower than that of the line before by more than this is another
+/// process's: threads of one process may write their lines in another order.
+const RESTARTED_NS: u64 = 1_000_000_000;
 /// Pauses that are counted at most.
 const MAX_PAUSES: usize = 1 << 20;
 
@@ -64,6 +68,11 @@ impl GcLogReader {
 
     /// Reads the lines that were added.
     pub(super) fn poll(&mut self, now: Nanos) {
+        let length = self.file.metadata().map(|about| about.len());
+        let is_emptied = length.ok().zip(self.file.stream_position().ok()).is_some_and(|(end, at)| end < at);
+        if is_emptied && self.file.rewind().is_ok() {
+            self.partial.clear();
+        }
         let mut added = Vec::new();
         // What was read before an error counts.
         let _ = (&self.file).take(READ_BYTES).read_to_end(&mut added);
@@ -94,20 +103,35 @@ impl GcLogReader {
 
     /// The pauses of a run that started then.
     pub(super) fn finish(self, start: Nanos, window: Span) -> GcLog {
-        let began = |pause: &SeenPause| Some(pause.seen.0.saturating_sub(pause.line.uptime_ns?));
-        let process_began_ns = self.pauses.iter().filter_map(began).min().unwrap_or(0);
-        let pause = |pause: &SeenPause| {
-            let at_ns = pause.line.uptime_ns.map_or(pause.seen.0, |uptime| process_began_ns + uptime);
-            GcPause { at_ns: at_ns.saturating_sub(start.0), length_ns: pause.line.pause_ns }
-        };
+        let of_processes = self.pauses.chunk_by(|before, after| !after.is_of_another_process(before));
+        let pauses = of_processes.flat_map(|of_process| placed(of_process, start)).collect();
         let log = GcLog {
             path: self.path.display().to_string(),
             runtime: self.runtime,
             lines: self.lines,
             ..GcLog::default()
         };
-        log.with_pauses(self.pauses.iter().map(pause).collect(), window)
+        log.with_pauses(pauses, window)
     }
+}
+
+impl SeenPause {
+    /// Whether the process was restarted since the pause before.
+    fn is_of_another_process(&self, before: &Self) -> bool {
+        let times = self.line.uptime_ns.zip(before.line.uptime_ns);
+        times.is_some_and(|(now, then)| now.saturating_add(RESTARTED_NS) < then)
+    }
+}
+
+/// The pauses of one process in a run that started then.
+fn placed(pauses: &[SeenPause], start: Nanos) -> Vec<GcPause> {
+    let began = |pause: &SeenPause| Some(pause.seen.0.saturating_sub(pause.line.uptime_ns?));
+    let process_began_ns = pauses.iter().filter_map(began).min().unwrap_or(0);
+    let pause = |pause: &SeenPause| {
+        let at_ns = pause.line.uptime_ns.map_or(pause.seen.0, |uptime| process_began_ns + uptime);
+        GcPause { at_ns: at_ns.saturating_sub(start.0), length_ns: pause.line.pause_ns }
+    };
+    pauses.iter().map(pause).collect()
 }
 
 /// Reads a line of any runtime; none if it tells of no pause.
@@ -240,5 +264,26 @@ mod tests {
         assert_eq!((found.lines, found.window_pauses, found.window_longest_ns), (3, 1, Some(3_000_000)));
         assert_eq!(found.runtime, Some(GcRuntime::Jvm));
         assert!(GcLogReader::open(folder.path()).is_err());
+    }
+
+    #[test]
+    fn a_server_that_is_restarted_in_the_run_begins_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gc.log");
+        let second = |seconds: u64| Nanos(seconds * 1_000_000_000);
+        let line = |uptime: u64| format!("[{uptime}.000s][info][gc] GC(1) Pause Full (x) 1M->1M(2M) 1ms\n");
+        std::fs::write(&path, format!("{}{}", line(1), line(2))).unwrap();
+        let mut reader = GcLogReader::open(&path).unwrap();
+        let mut log = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        // The first process began at 100 s, the second at 110 s, the third at 120 s: it emptied the file.
+        log.write_all(line(9).as_bytes()).unwrap();
+        reader.poll(second(109));
+        log.write_all(line(5).as_bytes()).unwrap();
+        reader.poll(second(115));
+        std::fs::write(&path, line(1)).unwrap();
+        reader.poll(second(121));
+        let found = reader.finish(second(100), Span { start_ns: 0, end_ns: 60_000_000_000 });
+        let placed: Vec<u64> = found.pauses.iter().map(|pause| pause.at_ns / 1_000_000_000).collect();
+        assert_eq!((placed, found.lines), (vec![9, 15, 21], 3));
     }
 }
