@@ -5,6 +5,7 @@
 use crate::facts::{SHARES_NEED_S, is_open, is_websocket, look};
 use crate::{MAX_GENERATOR_BUSY, MIN_ACHIEVED, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
 use paceline_record::{Block, BodyFaults, Expectations, Lengths, Phase, Run, Served, Severity, Times};
+use paceline_stats::ratio;
 use std::collections::BTreeMap;
 
 /// Above this share of failed requests a result is not usable, unless the user accepts more (`--max-errors`): its rates
@@ -19,6 +20,9 @@ const MIN_SERVED: u64 = 10;
 pub(crate) const SYN_RETRY_NS: u64 = 990_000_000;
 /// Time between first and last byte that indicates a wait for a delayed acknowledgement (Linux: TCP_DELACK_MIN, 40 ms).
 const DELAYED_ACK_NS: std::ops::Range<u64> = 38_000_000..50_000_000;
+/// Longer bodies, in bytes, take their time to transfer: every second full segment is acknowledged at once (RFC 9293
+/// §3.8.6.3), and none is longer than 64 KiB, that of loopback.
+const DELAYED_ACK_MAX_BODY: f64 = 262_144.0;
 
 /// The remedy if some connections got no response at all.
 const STARVED: &str = "The server responds on only some of its connections; the times do not include requests sent \
@@ -353,13 +357,19 @@ pub(crate) fn keep_alive_refused(run: &Run) -> Option<TypedVerdict> {
 }
 
 /// Detects responses whose first byte came at once, and whose last byte came when the generator's kernel acknowledged
-/// it.
+/// it. Streams end when their last event does, and QUIC has other acknowledgements.
 pub(crate) fn delayed_ack(run: &Run) -> Option<TypedVerdict> {
+    let counts = run.total.counts;
+    let answered = counts.ok.saturating_add(counts.bad_status).saturating_add(counts.bad_body);
+    let body = ratio(run.total.bytes.body as f64, answered as f64);
+    let may_wait = run.target.protocol != "http/3"
+        && run.total.stream_events.is_none()
+        && body <= DELAYED_ACK_MAX_BODY;
     let first = run.total.first_byte_ns.as_ref()?.p50;
     let service = run.total.service_time_ns.as_ref()?.p50;
     let gap = service.saturating_sub(first);
     let idle = run.generator.utilization <= MAX_GENERATOR_BUSY;
-    (idle && DELAYED_ACK_NS.contains(&gap) && first < gap)
+    (may_wait && idle && DELAYED_ACK_NS.contains(&gap) && first < gap)
         .then_some(TypedVerdict::DelayedAck { first_byte_ns_p50: first, service_time_ns_p50: service })
 }
 

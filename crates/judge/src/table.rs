@@ -526,7 +526,7 @@ verdict_table! {
 
     /// Responses take about 40 ms longer to complete than to begin, while nothing is busy: the usual sign of Nagle's
     /// algorithm on the server in combination with delayed acknowledgements (Linux waits 40 ms). The server writes a
-    /// response in two pieces without TCP_NODELAY.
+    /// response in two pieces without TCP_NODELAY. Not given for HTTP/3, for streams, and for bodies above 256 KiB.
     DelayedAck "delayed_ack" Run [Server] [Caution] "Responses waited for a delayed TCP acknowledgement."
     {
         first_byte_ns_p50: u64 = "median time to the first byte",
