@@ -7,7 +7,7 @@
 use crate::TimeSummary;
 use crate::request_time::RequestTime;
 use crate::why_calls::call_words;
-use crate::why_steps::{LoadCommand, NextStep, next_steps};
+use crate::why_steps::{LoadCommand, NextStep, next_steps, title};
 use crate::why_waits::{WaitCause, wait_causes};
 use paceline_judge::{VerdictName, judged_times, run_limit};
 use paceline_record::{Blame, CodeKind, Limit, Profile, Run, ServerUse, Severity, SystemCalls, Verdict};
@@ -33,6 +33,8 @@ pub struct Why {
     pub closed: WhyLoad,
     /// The open loop at half of its rate; none if that could not be measured.
     pub half: Option<WhyLoad>,
+    /// Why there is none.
+    pub half_failure: Option<String>,
     /// The largest costs of a request, from the open loop, or from the closed loop without one; the largest first.
     pub costs: Vec<RequestCost>,
     /// What to try next, the most promising first.
@@ -85,7 +87,11 @@ pub struct RequestCost {
 /// the file of the closed loop's record: commands that need its job name it.
 pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) -> Why {
     let limit = run_limit(closed);
-    let half = half.filter(|run| shows_waits(run));
+    let half_failure = match half {
+        None => Some("not measured: the closed loop had no valid response".to_owned()),
+        Some(run) => hides_waits(run).map(|verdict| format!("not usable: {}", title(verdict))),
+    };
+    let half = half.filter(|_| half_failure.is_none());
     let costs = costs(half.unwrap_or(closed), closed, half);
     let mut verdicts: Vec<Verdict> = closed.verdicts.clone();
     for verdict in half.iter().flat_map(|run| &run.verdicts) {
@@ -99,6 +105,7 @@ pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) ->
         limit,
         closed: WhyLoad::from_run(closed),
         half: half.map(WhyLoad::from_run),
+        half_failure,
         costs,
         verdicts,
         profile: closed.profile.clone().map(|profile| Profile { calls: Vec::new(), ..profile }),
@@ -110,14 +117,14 @@ pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) ->
     }
 }
 
-/// Whether a load below the limit shows what requests wait for: the server got it and kept up, so that no queue grew. What
-/// the machine lost meanwhile makes waits longer, but not others.
-fn shows_waits(run: &Run) -> bool {
-    let hides = |verdict: &Verdict| {
+/// Why a load below the limit does not show what requests wait for: the server did not get it, or a queue grew. What the
+/// machine lost meanwhile makes waits longer, but not others.
+fn hides_waits(run: &Run) -> Option<&Verdict> {
+    let hides = |verdict: &&Verdict| {
         verdict.name == VerdictName::Saturated.as_str()
             || (verdict.severity == Severity::Invalid && verdict.blame != Blame::Environment)
     };
-    !run.verdicts.iter().any(hides)
+    run.verdicts.iter().find(hides)
 }
 
 impl WhyLoad {
@@ -132,9 +139,12 @@ impl WhyLoad {
     }
 }
 
-/// The largest costs of a request.
+/// The largest costs of a request; none without the time of a request, of which they are shares.
 fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
     let time = RequestTime::of_run(run);
+    if time.mean_ns <= 0.0 {
+        return Vec::new();
+    }
     let profile = run.profile.as_ref().or(closed.profile.as_ref());
     let waits = waits(run, closed, half);
     let seen_ns: f64 = waits.iter().map(|(_, ns, _)| ns).sum();

@@ -135,9 +135,13 @@ fn from_verdicts(verdicts: &[Verdict], of_causes: bool) -> impl Iterator<Item = 
         cause: Cause::of_verdict(verdict).unwrap_or(Cause::Verdict),
         what: verdict.remedy.clone(),
         command: Some(format!("paceline explain {}", verdict.name)),
-        because: VerdictName::parse(&verdict.name)
-            .map_or(verdict.name.clone(), |name| name.doc().title.to_owned()),
+        because: title(verdict),
     })
+}
+
+/// The problem that a verdict names, as a sentence.
+pub(crate) fn title(verdict: &Verdict) -> String {
+    VerdictName::parse(&verdict.name).map_or(verdict.name.clone(), |name| name.doc().title.to_owned())
 }
 
 fn says_not_why(verdict: &Verdict) -> bool {

@@ -13,7 +13,7 @@ pub fn why_text(why: &Why) -> String {
     text += &format!("at the limit {}\n", load(&why.closed));
     text += &match &why.half {
         Some(half) => format!("at half      {}\n", load(half)),
-        None => "at half      not measured: half of the rate was not reached\n".to_owned(),
+        None => format!("at half      {}\n", why.half_failure.as_deref().unwrap_or("not measured")),
     };
     if let Some(profile) = &why.profile {
         let kernel = profile.kernel_share.map_or("kernel not sampled".to_owned(), |share| {
@@ -37,7 +37,7 @@ pub fn why_text(why: &Why) -> String {
     }
     if why.costs.is_empty() {
         text += match why.closed.server_cpu_ns_per_request {
-            Some(_) => "  not known: no request was answered\n",
+            Some(_) => "  not known: there was no valid response\n",
             None => "  the server was not observed: it is not on this machine, or belongs to another user\n",
         };
     }
@@ -164,6 +164,29 @@ mod tests {
         assert!(counts("generator_lag", Blame::Generator, Severity::Caution));
         assert!(!counts("generator_bound", Blame::Generator, Severity::Invalid));
         assert!(!counts("saturated", Blame::Server, Severity::Caution));
+    }
+
+    #[test]
+    fn without_a_valid_response_no_part_of_a_request_is_known() {
+        let mut closed = run(LoopKind::Closed);
+        (closed.total.service_time_ns, closed.rate_per_s.achieved) = (None, 0.0);
+        let text = why_text(&explain_why("http://h/", "closed.json", &closed, None));
+        for line in [
+            "at half      not measured: the closed loop had no valid response\n",
+            "where the time of a request goes\n  not known: there was no valid response\n",
+        ] {
+            assert!(text.contains(line), "{line} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_load_below_the_limit_that_failed_says_why() {
+        let mut half = run(LoopKind::Open);
+        let (name, evidence, remedy) = ("failed_requests".to_owned(), BTreeMap::new(), String::new());
+        let (blame, severity) = (Blame::Server, Severity::Invalid);
+        half.verdicts = vec![Verdict { name, blame, severity, evidence, remedy }];
+        let text = why_text(&explain_why("http://h/", "closed.json", &run(LoopKind::Closed), Some(&half)));
+        assert!(text.contains("at half      not usable: Requests failed.\n"), "{text}");
     }
 
     #[test]

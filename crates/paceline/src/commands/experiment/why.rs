@@ -11,6 +11,7 @@ use crate::commands::format::Format;
 use crate::exit::{self, Status};
 use paceline_escape::TerminalText;
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, Why, explain_why, why_text};
+use paceline_stats::count_text;
 use std::path::Path;
 use std::time::Duration;
 
@@ -84,7 +85,7 @@ fn answer(
     let half_per_s = LoadResult::from_run(&closed).achieved_in_unit_per_s() / 2.0;
     let half = match half_per_s > 0.0 {
         true => {
-            exit::say(&format!("open loop at half of the rate: {half_per_s:.0}/s"));
+            exit::say(&format!("open loop at half of the rate: {}/s", count_text(half_per_s)));
             let profile = format!("--profile={}", context.records.join("flame-half.svg").display());
             Some(target.load.record(&request(Some(half_per_s)), &[profile])?)
         }
