@@ -5,10 +5,13 @@
 
 use crate::TypedVerdict;
 use paceline_record::{MemoryUse, Phase, Run, Trial};
-use paceline_stats::{bytes_text, counted, growth, slope};
+use paceline_stats::{bytes_text, counted, growth, ratio, slope};
 
 /// From this share of its memory limit on, a server has no room left.
 const MIN_OF_LIMIT: f64 = 0.9;
+/// Above this multiple of its limit, the memory of a server is not known: it is a sum over processes, in which pages that
+/// they share count several times. Pages of files, which other groups may be charged for, are the tenth.
+const MAX_OF_LIMIT: f64 = 1.1;
 /// Samples in the window that a judgement needs: about as many seconds.
 const MIN_SAMPLES: usize = 10;
 /// Growth over the window below this share of the memory at its beginning is that of buffers and pools.
@@ -98,7 +101,7 @@ pub(crate) fn memory_shortage(memory: &MemoryUse) -> Option<String> {
     let near = memory
         .limit_bytes
         .zip(memory.rss_bytes_peak)
-        .filter(|(limit, peak)| *peak as f64 >= MIN_OF_LIMIT * *limit as f64);
+        .filter(|(limit, peak)| (MIN_OF_LIMIT..=MAX_OF_LIMIT).contains(&ratio(*peak as f64, *limit as f64)));
     match (memory.oom_kills, near) {
         (kills @ 1.., _) => Some(format!(
             "the kernel killed {} because memory ran out",

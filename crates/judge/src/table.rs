@@ -702,7 +702,8 @@ verdict_table! {
 
     /// Memory was short under the load: the machine killed a process because it was out of memory (the result is then
     /// invalid), swapped 16 MiB or more, or the server used at least 90 % of its memory limit: the lowest limit of its
-    /// control groups, or the machine's memory. Kills and swapping are counted for the whole machine.
+    /// control groups, or the machine's memory. A sum over its processes above 110 % of the limit says nothing: pages that
+    /// they share count in each. Kills and swapping are counted for the whole machine.
     MemoryBound "memory_bound" Run [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
     "Memory was short."
     {

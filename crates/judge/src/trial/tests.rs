@@ -69,6 +69,7 @@ fn memory_is_the_limit_after_swapping_or_a_kill() {
     assert_eq!(judged(used(89 << 20)), []);
     let near = judged(used(90 << 20));
     assert_eq!((near[0].name.as_str(), near[0].severity), ("memory_bound", Severity::Caution));
+    assert_eq!(judged(used(400 << 20)), [], "the sum over processes counts shared pages several times");
     assert_eq!(judged(MemoryUse { limit_bytes: None, ..used(1 << 40) }), []);
     assert_eq!(judged(MemoryUse { swapped_bytes: 15 << 20, ..used(0) }), []);
     assert!(judged(MemoryUse { swapped_bytes: 16 << 20, ..used(0) })[0].remedy.contains("swapped"));
