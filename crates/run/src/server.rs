@@ -182,7 +182,13 @@ impl ServerWatch {
 
 /// Whether an address is on this machine: no other can be bound to.
 pub(crate) fn is_here(address: SocketAddr) -> bool {
-    UdpSocket::bind((address.ip(), 0)).is_ok()
+    UdpSocket::bind(at_any_port(address)).is_ok()
+}
+
+/// The address with a port that the kernel chooses. A link-local address keeps its interface, without which it is of none.
+fn at_any_port(mut address: SocketAddr) -> SocketAddr {
+    address.set_port(0);
+    address
 }
 
 /// The increase of all processes that are alive at the end.
@@ -266,6 +272,15 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn an_address_keeps_its_interface() {
+        let address = SocketAddr::V6(std::net::SocketAddrV6::new("fe80::1".parse().unwrap(), 8080, 0, 3));
+        let SocketAddr::V6(here) = at_any_port(address) else { panic!("another family") };
+        assert_eq!((here.port(), here.scope_id()), (0, 3));
+        let local = "127.0.0.1:8080".parse().unwrap();
+        assert!(at_any_port(local) == "127.0.0.1:0".parse().unwrap() && is_here(local));
+    }
 
     #[test]
     fn a_busy_process_is_found_with_its_busiest_thread() {
