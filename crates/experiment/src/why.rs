@@ -117,8 +117,8 @@ pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) ->
     }
 }
 
-/// Why a load below the limit does not show what requests wait for: the server did not get it, or a queue grew. What the
-/// machine lost meanwhile makes waits longer, but not others.
+/// Why a load below the limit does not show what requests wait for: the server did not get it, or a queue grew. What
+/// the machine lost meanwhile makes waits longer, but not others.
 fn hides_waits(run: &Run) -> Option<&Verdict> {
     let hides = |verdict: &&Verdict| {
         verdict.name == VerdictName::Saturated.as_str()

@@ -218,7 +218,8 @@ impl WaitSampler {
 }
 
 impl LoopCount {
-    /// Counts a thread, which stands for so many, that asked to wait for events for so long, if a timer may be the reason.
+    /// Counts a thread, which stands for so many, that asked to wait for events for so long, if a timer may be the
+    /// reason.
     fn add(&mut self, milliseconds: u32, weight: u64) {
         if (1..=MAX_TIMER_MS).contains(&milliseconds) {
             self.threads += weight;
@@ -234,8 +235,8 @@ impl LoopCount {
     }
 }
 
-/// Which of so many threads a look takes: the first, and the distance to the next. Looks that follow each other take each
-/// thread equally often.
+/// Which of so many threads a look takes: the first, and the distance to the next. Looks that follow each other take
+/// each thread equally often.
 fn part_of(threads: usize, look: u32) -> (usize, usize) {
     let step = threads.div_ceil(MAX_THREADS).max(1);
     (look as usize % step, step)

@@ -9,8 +9,8 @@ use paceline_stats::{bytes_text, counted, growth, ratio, slope};
 
 /// From this share of its memory limit on, a server has no room left.
 const MIN_OF_LIMIT: f64 = 0.9;
-/// Above this multiple of its limit, the memory of a server is not known: it is a sum over processes, in which pages that
-/// they share count several times. Pages of files, which other groups may be charged for, are the tenth.
+/// Above this multiple of its limit, the memory of a server is not known: it is a sum over processes, in which pages
+/// that they share count several times. Pages of files, which other groups may be charged for, are the tenth.
 const MAX_OF_LIMIT: f64 = 1.1;
 /// Samples in the window that a judgement needs: about as many seconds.
 const MIN_SAMPLES: usize = 10;

@@ -73,8 +73,8 @@ fn delay(run: &Run) -> Option<ServerDelay> {
     Some(ServerDelay { others_cores, thread_share, delay_s })
 }
 
-/// Time in which the most delayed thread of a server waited for a core, as a share of a window of so many seconds, without
-/// that in which a CPU limit stopped it; none in records of older versions.
+/// Time in which the most delayed thread of a server waited for a core, as a share of a window of so many seconds,
+/// without that in which a CPU limit stopped it; none in records of older versions.
 pub fn most_delayed_share(server: &ServerUse, window_s: f64) -> Option<f64> {
     let stopped_share = paceline_stats::ratio(stopped_s(server), window_s);
     Some((server.most_delayed_thread_share? - stopped_share).max(0.0))
@@ -146,8 +146,8 @@ pub(crate) fn behind_s(run: &Run, is_meant: impl Fn(&[u32]) -> bool) -> f64 {
     run.behind_server.iter().filter(|behind| is_meant(&behind.cores)).map(|behind| behind.cpu_s).sum()
 }
 
-/// CPU time per second that other processes than the server, those behind it and Paceline used on the server's cores, at
-/// least; none if it was not measured.
+/// CPU time per second that other processes than the server, those behind it and Paceline used on the server's cores,
+/// at least; none if it was not measured.
 fn others_cores(run: &Run, server: &ServerUse) -> Option<f64> {
     let cores = run.generator.by_core.iter().filter(|core| server.cores.contains(&core.core));
     let used =

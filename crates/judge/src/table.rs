@@ -447,10 +447,10 @@ verdict_table! {
 
     /// Other processes than the server, those behind it and Paceline used the server's cores, by more than 5 % of one,
     /// while the server's threads waited for a core, and a reported number contains that: in an open loop more than a
-    /// tenth of the mean response time (and 10 µs) is such waiting, in a closed loop a thread waited for more than 5 % of
-    /// the window, by which the rate may be too low. High percentiles may contain whole time slices of other processes
-    /// (some milliseconds). The server is observed if it runs on this machine. A limit (`--slo`) that is missed then says
-    /// so.
+    /// tenth of the mean response time (and 10 µs) is such waiting, in a closed loop a thread waited for more than 5 %
+    /// of the window, by which the rate may be too low. High percentiles may contain whole time slices of other
+    /// processes (some milliseconds). The server is observed if it runs on this machine. A limit (`--slo`) that is
+    /// missed then says so.
     ServerDescheduled "server_descheduled" Run [Environment] [Caution] "Other processes used the server's CPU."
     {
         others_cores: f64 = "CPU time that other processes used on the server's cores, per second of the window",
@@ -702,8 +702,8 @@ verdict_table! {
 
     /// Memory was short under the load: the machine killed a process because it was out of memory (the result is then
     /// invalid), swapped 16 MiB or more, or the server used at least 90 % of its memory limit: the lowest limit of its
-    /// control groups, or the machine's memory. A sum over its processes above 110 % of the limit says nothing: pages that
-    /// they share count in each. Kills and swapping are counted for the whole machine.
+    /// control groups, or the machine's memory. A sum over its processes above 110 % of the limit says nothing: pages
+    /// that they share count in each. Kills and swapping are counted for the whole machine.
     MemoryBound "memory_bound" Run [Environment] [Caution, Invalid: if *oom_kills > 0 { Severity::Invalid } else { Severity::Caution }]
     "Memory was short."
     {

@@ -185,7 +185,8 @@ pub(crate) fn is_here(address: SocketAddr) -> bool {
     UdpSocket::bind(at_any_port(address)).is_ok()
 }
 
-/// The address with a port that the kernel chooses. A link-local address keeps its interface, without which it is of none.
+/// The address with a port that the kernel chooses. A link-local address keeps its interface: it cannot be bound to
+/// without one.
 fn at_any_port(mut address: SocketAddr) -> SocketAddr {
     address.set_port(0);
     address
@@ -196,9 +197,9 @@ fn sum_since(end: &BTreeMap<ProcessId, u64>, start: &BTreeMap<ProcessId, u64>) -
     end.iter().map(|(pid, ticks)| since(*ticks, start.get(pid))).sum()
 }
 
-/// The time of the processes that ended between two samples, each of them of the own time of the processes and of that of
-/// the children that they waited for: a worker that is replaced, a program for each request (CGI). One that nothing of the
-/// server waited for is missing.
+/// The time of the processes that ended between two samples: a worker that is replaced, a program for each request
+/// (CGI). Each sample has the own time of the processes, and that of the children that they waited for. A process that
+/// nothing of the server waited for is missing.
 fn ended_since(
     [end, end_children]: [&BTreeMap<ProcessId, u64>; 2],
     [start, start_children]: [&BTreeMap<ProcessId, u64>; 2],
@@ -278,8 +279,9 @@ mod tests {
         let address = SocketAddr::V6(std::net::SocketAddrV6::new("fe80::1".parse().unwrap(), 8080, 0, 3));
         let SocketAddr::V6(here) = at_any_port(address) else { panic!("another family") };
         assert_eq!((here.port(), here.scope_id()), (0, 3));
-        let local = "127.0.0.1:8080".parse().unwrap();
-        assert!(at_any_port(local) == "127.0.0.1:0".parse().unwrap() && is_here(local));
+        let local: SocketAddr = "127.0.0.1:8080".parse().unwrap();
+        assert_eq!(at_any_port(local).to_string(), "127.0.0.1:0");
+        assert!(is_here(local));
     }
 
     #[test]
