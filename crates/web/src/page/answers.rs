@@ -18,8 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Rows of a card, and of one with a row for each language.
 const ROWS: usize = 5;
 const LANGUAGES: usize = 8;
-/// Points of a plan's history: the newest.
-const POINTS: usize = 12;
+/// Rounds of a plan and machine that the first page reads, and so the most points of its history. A point is computed
+/// from the page of its round: nothing shorter is stored, and a round of 700 trials takes about 0.14 s to parse, before
+/// its ranks. A longer history would keep the first visitor waiting for seconds; the time line of a server has one.
+const ROUNDS_EACH: usize = 3;
 
 /// The answers of some rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -363,7 +365,6 @@ fn figures(page: &RoundPage) -> BTreeMap<(String, String), f64> {
 /// The history of a plan that was measured several times.
 fn history(plan: String, mut rounds: Vec<PlanRound>) -> Option<PlanHistory> {
     rounds.sort_by_key(|round| Reverse(round.started_at.clone()));
-    rounds.truncate(POINTS);
     let newest = rounds.first()?;
     let point = |round: &PlanRound| {
         let differences: Vec<f64> =
@@ -386,8 +387,6 @@ pub const MAX_TRIALS: u64 = 12_000;
 /// The rounds that the first page reads, newest first: of each plan and machine the newest, and those before it with at
 /// least half as many trials, so that a later round of some servers only does not replace one of all.
 pub fn rounds_to_read(rounds: &[RoundEntry]) -> Vec<&RoundEntry> {
-    /// Rounds of one plan that are read at most.
-    const EACH: usize = 3;
     let mut most: BTreeMap<(&str, &str, u32), u32> = BTreeMap::new();
     let mut taken: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
     for round in rounds.iter().filter(|round| !round.imported) {
@@ -401,7 +400,7 @@ pub fn rounds_to_read(rounds: &[RoundEntry]) -> Vec<&RoundEntry> {
         let of_plan = taken.entry(plan).or_default();
         let is_large =
             most.get(&plan).is_none_or(|largest| u64::from(round.planned) * 2 >= u64::from(*largest));
-        let is_wanted = *of_plan < EACH && (is_large || *of_plan == 0);
+        let is_wanted = *of_plan < ROUNDS_EACH && (is_large || *of_plan == 0);
         if is_wanted && (trials + u64::from(round.planned) <= MAX_TRIALS || read.is_empty()) {
             trials += u64::from(round.planned);
             *of_plan += 1;
@@ -460,6 +459,28 @@ mod tests {
         let rounds = [planned("small", 10), planned("huge", u32::MAX)];
         let read: Vec<&str> = rounds_to_read(&rounds).into_iter().map(|round| &*round.id).collect();
         assert_eq!(read, ["small"]);
+    }
+
+    #[test]
+    fn a_history_has_a_point_for_each_round_that_is_read() {
+        let (round, trials) = measured();
+        let page = page_of(&round, trials);
+        let newest_first = (1..=ROUNDS_EACH + 2).rev();
+        let rounds: Vec<RoundEntry> = newest_first
+            .map(|number| Round {
+                id: format!("round-{number}"),
+                started_at: format!("2026-11-{number:02}T00:00:00Z"),
+                ..round.clone()
+            })
+            .map(|round| RoundEntry::from_round(round, None))
+            .collect();
+        let read = rounds_to_read(&rounds);
+        assert!(read.iter().copied().eq(&rounds[..ROUNDS_EACH]), "the newest");
+        let mut search = AnswerSearch::default();
+        read.iter().for_each(|entry| search.add(entry, &page));
+        let plans = search.finish().plans;
+        let points = plans[0].points.iter().map(|point| &point.round);
+        assert!(points.eq(rounds[..ROUNDS_EACH].iter().rev().map(|round| &round.id)), "oldest first");
     }
 
     #[test]
