@@ -73,6 +73,12 @@ impl IndexPage {
 }
 
 impl RoundEntry {
+    /// How many trials reading it takes: those kept. Only where that is not known it is what the round says of itself,
+    /// which may be any number.
+    pub fn trials(&self) -> u64 {
+        self.kept.unwrap_or(u64::from(self.planned))
+    }
+
     /// A round in the list.
     pub fn from_round(round: Round, kept: Option<u64>) -> Self {
         let imported = round.is_imported();

@@ -18,8 +18,7 @@ mod ties;
 mod timeline;
 
 pub use answers::{
-    Answer, AnswerDecision, AnswerRow, AnswerSearch, AnswersPage, MAX_TRIALS, PlanHistory, PlanPoint,
-    rounds_to_read,
+    Answer, AnswerDecision, AnswerRow, AnswerSearch, AnswersPage, PlanHistory, PlanPoint, rounds_to_read,
 };
 pub use capacity::CapacityPage;
 pub use compare::{ComparePage, CompareRow, ComparedRound, JointRow, PairValue, Ratio, Side};
