@@ -8,7 +8,7 @@ use crate::store_location::{StoreArguments, complain as complain_of_store, state
 use paceline_record::Run;
 use paceline_run::{Rows, Sink};
 use paceline_store::{Store, StoreError};
-use paceline_web::{Library, LiveFeed, LiveSecond, ShownLibrary, WebError, WebServer};
+use paceline_web::{Library, LiveFeed, ShownLibrary, WebError, WebServer};
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -173,7 +173,7 @@ pub struct Seconds(pub LiveFeed);
 impl Sink for Seconds {
     fn second(&mut self, row: &paceline_record::Second, _: &paceline_engine::WorkerSecond, rows: &Rows) {
         let left_s = rows.progress().left.map(|left| left.as_secs_f64());
-        self.0.publish("second", &LiveSecond { second: row.clone(), left_s });
+        self.0.publish_second(row.clone(), left_s);
     }
 
     fn end(self: Box<Self>) -> Vec<std::io::Error> {
