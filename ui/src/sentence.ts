@@ -1,6 +1,6 @@
 // What a ranking says, in sentences: from the ranks that the server computed.
 import type { MetricPage, TablePage } from "./wire";
-import { list, percent, shownUnit, valueText } from "./format";
+import { betterText, list, percent, shownUnit, valueText } from "./format";
 import { rankText, type Ranked } from "./ranking";
 
 const name = (r: Ranked): string => r.server.name;
@@ -21,12 +21,17 @@ export function names(all: string[]): string {
   return all.length > 4 ? `${all.slice(0, 3).join(", ")} and ${all.length - 3} more` : list(all);
 }
 
-/** Who is first, by how much, and whether that is proven. `ranked` has at least one row. */
+/** Who is first, by how much, and whether that is proven; of a descriptive metric both ends. `ranked` has at least one row. */
 export function leader(table: Pick<TablePage, "single">, metric: MetricPage, ranked: Ranked[], price: number, imported = false): string {
   const first = ranked[0]!;
   const unit = unitOf(metric, ranked.map((r) => r.value.estimate), price);
   const best = metric.less_is_better ? "Lowest" : "Highest";
   const figure = figureText(metric, first.value, unit);
+  if (metric.is_neutral) {
+    const last = ranked[ranked.length - 1]!;
+    const highest = last === first ? "" : `, highest: ${name(last)} with ${figureText(metric, last.value, unit)}`;
+    return `Lowest ${metric.short}: ${name(first)} with ${figure}${highest}. ${betterText(metric)}`;
+  }
   if (imported) return `${best} ${metric.short}: ${name(first)} with ${figure}, as published. No difference is proven, because published figures have no intervals.`;
   if (table.single) return `${best} ${metric.short}: ${name(first)} with ${figure}. With one launch each, no difference is proven.`;
   if (!first.ranks) return `${best} ${metric.short}: ${name(first)} with ${figure}. Its rank is unknown.`;

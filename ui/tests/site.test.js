@@ -591,6 +591,20 @@ test("bars begin at zero, and a logarithmic axis of dots is one choice away", as
   await done(page);
 });
 
+test("a descriptive metric is sorted, and has neither ranks nor a best", async () => {
+  const page = await open(`${url}#/round/${roundOf("frameworks")}?metric=bytes_received_per_response`);
+  await rowsOf(page).first().waitFor();
+  assert.deepEqual(new Set(await page.locator(".chart .rank").allInnerTexts()), new Set([""]));
+  await page.getByText(/^Lowest bytes per response: .*Neither more nor less is better\./).waitFor();
+  await page.goto(`${url}#/round/${roundOf("frameworks")}/all?metric=bytes_received_per_response`);
+  await page.getByText("Each column is one workload and load").waitFor();
+  assert.equal(await page.locator("table.all .best").count() + (await page.locator("table.all .overall").count()), 0);
+  await page.getByRole("combobox", { name: "metric" }).selectOption("achieved_per_s");
+  await page.locator("table.all .overall").first().waitFor();
+  assert.ok((await page.locator("table.all .best").count()) > 0);
+  await done(page);
+});
+
 test("servers are ticked and compared", async () => {
   const id = roundOf("frameworks");
   const page = await open(`${url}#/round/${id}`);

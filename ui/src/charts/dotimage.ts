@@ -8,10 +8,12 @@ import type { Table } from "./source";
 
 export function dotTable(ranking: Ranking, metric: MetricPage, price: number): Table {
   const unit = unitOf(metric, ranking.ranked.map((r) => r.value.estimate), price);
+  // A descriptive metric has no ranks.
+  const ranks = (text: string): string[] => (metric.is_neutral ? [] : [text]);
   const name = unit.name ? `${metric.name} (${unit.name})` : metric.name;
   return {
-    columns: ["rank", "server", "language", name, ranking.ranked.every((r) => r.value.is_range) ? "lowest to highest launch" : "95 % interval"],
-    rows: ranking.ranked.map((r) => [rankText(r.ranks), r.server.name, r.server.language, valueText(r.value, unit), rangeText(r.value, unit)]),
+    columns: [...ranks("rank"), "server", "language", name, ranking.ranked.every((r) => r.value.is_range) ? "lowest to highest launch" : "95 % interval"],
+    rows: ranking.ranked.map((r) => [...ranks(rankText(r.ranks)), r.server.name, r.server.language, valueText(r.value, unit), rangeText(r.value, unit)]),
   };
 }
 

@@ -79,7 +79,8 @@ pub struct FigurePage {
     /// Whether a verdict on its row says that it does not answer the question: it is not compared.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub invalid: bool,
-    /// The first and the last rank that it may have in its table; none where it is not compared.
+    /// The first and the last rank that it may have in its table; none where it is not compared, and of a descriptive
+    /// metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<[u32; 2]>,
     /// Whether too few requests were sampled for this percentile.

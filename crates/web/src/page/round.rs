@@ -501,6 +501,24 @@ mod tests {
     }
 
     #[test]
+    fn a_descriptive_metric_has_neither_ranks_nor_a_difference_to_be_ranked_by() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let (round, trials) = archive::read(&folder).unwrap();
+        let page = page(&Records { round, trials, unreadable: Vec::new() });
+        let table = page.tables.iter().find(|table| !table.single).unwrap();
+        let is_ranked = |metric: &MetricPage| {
+            let mut values = table.rows.iter().filter_map(|row| row.values.get(metric.id));
+            values.any(|value| value.ranks.is_some())
+        };
+        let neutral: Vec<&MetricPage> = page.metrics.iter().filter(|metric| metric.is_neutral).collect();
+        assert!(neutral.iter().any(|metric| table.ties.contains_key(metric.id)), "none was compared");
+        for metric in neutral {
+            assert!(!is_ranked(metric) && !table.resolution.contains_key(metric.id), "{}", metric.id);
+        }
+        assert!(page.metrics.iter().any(|metric| metric.id != table.metric && is_ranked(metric)));
+    }
+
+    #[test]
     fn a_server_lists_the_sources_that_published_its_figures() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
         let (round, trials) = archive::read(&folder).unwrap();

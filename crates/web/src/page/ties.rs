@@ -2,7 +2,8 @@
 //!
 //! For the metric that orders the table, the claims and ranks of the report decide, so that page and report agree. For
 //! any other, all pairs are compared in one fit of the table, with Holm's correction: with 95 % confidence no pair is
-//! declared different wrongly. A minimum is told apart only from figures that certainly are below it.
+//! declared different wrongly. A minimum is told apart only from figures that certainly are below it. A descriptive
+//! metric, of which neither more nor less is better, has pairs that are told apart, and no ranks.
 
 use super::metric::FigurePage;
 use paceline_judge::{Better, Metric};
@@ -24,7 +25,8 @@ pub struct Ties {
     pub pairs: Pairs,
     /// The ranks of each row; none for a row that is not compared.
     pub ranks: Vec<Option<Ranks>>,
-    /// The difference by which two rows must differ to be told apart, as a share. None where no row has two launches.
+    /// The difference by which two rows must differ to be ranked apart, as a share. None where no row has two launches,
+    /// and for a descriptive metric.
     pub smallest_difference: Option<f64>,
     /// Whether some rows are told apart.
     pub is_apart: bool,
@@ -52,7 +54,9 @@ pub fn by_metric(metric: &'static Metric, rows: &[Row], figures: &[Option<Figure
     let fit = fit(&counted_rows, metric);
     let mut p_values = apart(&fit, counted.len()).into_iter();
     let mut pairs = Vec::new();
-    let is_repeated = |place: &&usize| figures[**place].as_ref().is_some_and(|figure| figure.launches > 1);
+    let is_ranked = metric.better != Better::Neither;
+    let is_repeated =
+        |place: &&usize| is_ranked && figures[**place].as_ref().is_some_and(|figure| figure.launches > 1);
     let repeated = counted.iter().filter(is_repeated).count() as u32;
     let mut ranks: Vec<Option<Ranks>> = vec![None; rows.len()];
     counted.iter().filter(is_repeated).for_each(|place| ranks[*place] = Some([1, repeated]));
@@ -75,7 +79,8 @@ pub fn by_metric(metric: &'static Metric, rows: &[Row], figures: &[Option<Figure
         ranks[behind].iter_mut().for_each(|[best, _]| *best += 1);
     }
     let comparisons = counted.len() * counted.len().saturating_sub(1) / 2;
-    let smallest_difference = fit.and_then(|fit| fit.smallest_ratio_difference(comparisons));
+    let smallest_difference =
+        fit.filter(|_| is_ranked).and_then(|fit| fit.smallest_ratio_difference(comparisons));
     Ties { pairs, ranks, smallest_difference, is_apart }
 }
 
