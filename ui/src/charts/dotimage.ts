@@ -33,7 +33,7 @@ export function dotImage(page: RoundPage, table: TablePage, metric: MetricPage, 
   const colour = "var(--accent)";
   return rowImage({
     title: `${metric.name}, ${table.workload}`,
-    subtitle: `${loadText(table.load)} · ${page.about.plan}, ${page.about.started_at.slice(0, 10)} · ${page.machines[0]?.environment.cpu_model ?? ""}${log ? " · logarithmic axis" : ""}`,
+    subtitle: `${loadText(table.load)} · ${page.about.plan}, ${page.about.started_at.slice(0, 10)} · ${page.machines.find((machine) => machine.label === table.machine)?.environment.cpu_model ?? ""}${log ? " · logarithmic axis" : ""}`,
     ticks: (log ? logTicks(from, to) : ticks(0, to / unit.factor, 5).map((t) => t * unit.factor)).map((tick) => ({ at: at(tick), text: text(tick) })),
     rows: ranking.ranked.map((r) => ({
       before: rankText(r.ranks),

@@ -62,8 +62,8 @@ impl<'a> ServerRate<'a> {
             Some(ErrorBar::Interval(_)) => "95 % interval between launches",
             _ => "lowest and highest launch",
         };
-        let cpu =
-            report.machines.first().map(|machine| machine.environment.cpu_model.as_str()).unwrap_or_default();
+        let of_table = report.machines.iter().find(|machine| machine.label == table.machine);
+        let cpu = of_table.map(|machine| machine.environment.cpu_model.as_str()).unwrap_or_default();
         let machine = if cpu.is_empty() { String::new() } else { format!(", on {cpu}") };
         let copy = match self.copy() {
             Some(copy) => {

@@ -127,6 +127,30 @@ fn a_hostile_name_is_escaped() {
 }
 
 #[test]
+fn a_badge_names_the_machine_of_its_table() {
+    let (round, mut trials) = stored();
+    let id = trials.iter().find(|trial| trial.run.is_some()).unwrap().server.id.clone();
+    assert!(trials.iter().any(|trial| trial.server.id != id && trial.run.is_some()));
+    // One server ran on one machine, all others in another sitting on another one.
+    for trial in &mut trials {
+        let is_other = trial.server.id != id;
+        trial.sitting = if is_other { "other" } else { "one" }.to_owned();
+        if let (true, Some(run)) = (is_other, &mut trial.run) {
+            run.environment.cpu_model = "Other processor".to_owned();
+        }
+    }
+    let report = Report::new(&round, &trials);
+    assert_eq!(report.machines.len(), 2);
+    for table in report.tables.iter().filter(|table| table.ranked_by.metric() == &Metric::ACHIEVED_PER_S) {
+        for row in &table.rows {
+            let sentence = ServerRate::of_server(&report, &row.server.id).unwrap().sentence(&report);
+            let is_other = row.server.id != id;
+            assert_eq!(sentence.contains("on Other processor"), is_other, "{sentence}");
+        }
+    }
+}
+
+#[test]
 fn a_badge_has_the_rate_with_its_interval_or_the_reason_why_there_is_none() {
     let (round, trials) = stored();
     let report = Report::new(&round, &trials);
