@@ -774,6 +774,20 @@ test("did a server get slower since the last round of its plan: one choice", asy
   await done(page);
 });
 
+test("an earlier round of a plan names its machine where that is another one", async () => {
+  const page = await open("about:blank");
+  await page.route("**/api/index", async (route) => {
+    const index = await (await route.fetch()).json();
+    index.rounds.find((round) => round.id === roundOf("all")).cpu_model = "Other processor";
+    await route.fulfill({ json: index });
+  });
+  await page.goto(url);
+  const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "all", exact: true }) });
+  await row.getByText(/^\(Other processor, /).waitFor();
+  assert.equal(await page.getByText(/^\(Other processor, /).count(), 1);
+  await done(page);
+});
+
 test("a load curve is offered only where a workload has several rates", async () => {
   for (const [plan, offered] of [["rabbit-hole", 1], ["databases", 0]]) {
     const page = await open(`${url}#/round/${roundOf(plan)}`);
