@@ -171,6 +171,7 @@ export function loadText(load: Load): string {
   // Some imported reports do not say how many there were.
   if (load.connections > 0) parts.push(counted(load.connections, "connection"));
   if (load.depth > 1) parts.push(`${load.depth} deep`);
+  if (load.arrivals === "poisson") parts.push("Poisson arrivals");
   if (load.requests) parts.push(counted(load.requests, "request"));
   if (load.protocol === "websocket") parts.push("WebSocket");
   if (load.protocol === "grpc") parts.push("gRPC");
@@ -179,6 +180,8 @@ export function loadText(load: Load): string {
   if (load.tls && load.http !== "3") parts.push("TLS");
   if (load.no_keep_alive) parts.push("no keep-alive");
   if (load.requests_per_connection) parts.push(`${counted(load.requests_per_connection, "request")} per connection`);
+  // Imported figures may not say how large it was.
+  if (load.database && load.database.pool > 0) parts.push(`pool of ${counted(load.database.pool, "database connection")}`);
   if (load.variant?.kind === "first_run") parts.push("first run, no warm-up");
   if (load.balanced) {
     const { route, instances, balancer, fault } = load.balanced;

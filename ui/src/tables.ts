@@ -29,6 +29,11 @@ export const databaseText = (database: string): string => database || "no databa
 /** The name of a server of a round; its id where the round does not know it. */
 export const serverName = (round: RoundPage, server: string): string => round.servers[server]?.name ?? server;
 
+/** The words of a load without its database. */
+function withoutDatabase({ database: _, ...load }: Load): string {
+  return loadText(load);
+}
+
 function part(table: TablePage, key: (typeof KEYS)[number]): string {
   return key === "load" ? table.load.name : key === "database" ? databaseKey(table.load) : table[key];
 }
@@ -44,7 +49,9 @@ export function chooseTable(round: RoundPage, query: Query, wanted: (table: Tabl
     const asked = query[key] ?? "";
     // The table with the most servers is shown first.
     const largest = left.reduce<TablePage | undefined>((most, table) => (table.rows.length > (most?.rows.length ?? -1) ? table : most), undefined);
-    const same = key === "load" && alike ? left.find((table) => loadText(table.load) === loadText(alike.load)) : undefined;
+    // Where none has as many connections to its database, one of the same settings otherwise.
+    const match = (text: (load: Load) => string) => alike && left.find((table) => text(table.load) === text(alike.load));
+    const same = key === "load" ? (match(loadText) ?? match(withoutDatabase)) : undefined;
     const value = values.includes(asked) ? asked : same ? part(same, key) : largest ? part(largest, key) : "";
     const texts = values.map((v) => {
       const load = left.find((table) => table.load.name === v)?.load;

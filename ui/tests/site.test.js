@@ -643,6 +643,25 @@ test("a database is a choice, a heading and a filter", async () => {
   await done(page);
 });
 
+test("loads that differ in arrivals or in the connections to the database have different names", async () => {
+  const page = await open(url);
+  await page.route(`**/api/rounds/${roundOf("rounds-8-9")}`, async (route) => {
+    const round = await (await route.fetch()).json();
+    const table = round.tables.find((one) => one.load.database);
+    const load = { name: "one", kind: "open", rate_per_s: 2000, connections: 64, depth: 1, warmup_s: 1, database: { database: "postgresql", pool: 8 } };
+    const loads = [load, { ...load, name: "two", arrivals: "poisson" }, { ...load, name: "three", database: { ...load.database, pool: 32 } }];
+    round.tables = loads.map((load) => ({ ...table, id: load.name, load }));
+    await route.fulfill({ json: round });
+  });
+  await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=one`);
+  await page.getByRole("heading", { name: /2,000\/s offered, 64 connections, pool of 8 database connections/ }).waitFor();
+  await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=two`);
+  await page.getByRole("heading", { name: /64 connections, Poisson arrivals, pool of 8/ }).waitFor();
+  await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=three`);
+  await page.getByRole("heading", { name: /64 connections, pool of 32/ }).waitFor();
+  await done(page);
+});
+
 test("a card of a workload without a database leads to its table, also beside a larger one with a database", async () => {
   const page = await open(url);
   const answers = await (await fetch(`${url}api/answers`)).json();
@@ -775,13 +794,13 @@ test("did a server get slower since the last round of its plan: one choice", asy
 });
 
 test("an earlier round of a plan names its machine where that is another one", async () => {
-  const page = await open("about:blank");
+  const page = await open(url);
   await page.route("**/api/index", async (route) => {
     const index = await (await route.fetch()).json();
     index.rounds.find((round) => round.id === roundOf("all")).cpu_model = "Other processor";
     await route.fulfill({ json: index });
   });
-  await page.goto(url);
+  await page.reload();
   const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "all", exact: true }) });
   await row.getByText(/^\(Other processor, /).waitFor();
   assert.equal(await page.getByText(/^\(Other processor, /).count(), 1);
