@@ -329,15 +329,22 @@ fn the_workflow_compares_with_the_branch_and_not_with_the_end_of_its_name() {
 
 /// Runs the script of CI jobs with a gate that stores its arguments in the file `seen` and ends with an error.
 fn job(folder: &Path, arguments: &str) -> Output {
+    job_of(folder, arguments, "return 3")
+}
+
+/// As [`job`], with the last commands of the gate.
+fn job_of(folder: &Path, arguments: &str, end: &str) -> Output {
+    let gate = format!("() {{ printf '%s ' \"$@\" >\"$SEEN\"; {end}; }}");
     Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci-gate"))
-        .env("BASH_FUNC_paceline%%", "() { printf '%s ' \"$@\" >\"$SEEN\"; return 3; }")
+        .env("BASH_FUNC_paceline%%", gate)
         .env("SEEN", folder.join("seen"))
         .env("BASE", "main")
         .env("ARGUMENTS", arguments)
         .env("RESULTS", folder.join("results"))
         .env("GITHUB_STEP_SUMMARY", folder.join("summary"))
+        .env("GITHUB_OUTPUT", folder.join("output"))
         .env_remove("GITHUB_ACTIONS")
-        .env_remove("GITHUB_OUTPUT")
+        .env_remove("UNDECIDED")
         .output()
         .unwrap()
 }
@@ -362,4 +369,19 @@ fn a_job_without_a_result_does_not_show_an_earlier_one() {
     let output = job(folder.path(), "");
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(!folder.path().join("summary").exists() && !folder.path().join("results/gate.md").exists());
+}
+
+#[test]
+fn the_outcome_of_a_job_is_that_of_the_gate_and_not_of_its_exit_status() {
+    for (outcome, status, expected) in
+        [("undecided", 1, 1), ("undecided", 0, 0), ("undecided", 4, 0), ("passed", 0, 0), ("failed", 1, 1)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let report = format!("{{\\n  \"schema\": 1,\\n  \"outcome\": \"{outcome}\",\\n}}\\n");
+        let end = format!("printf '{report}' >\"$RESULTS/gate.json\"; return {status}");
+        let output = job_of(folder.path(), "", &end);
+        assert_eq!(output.status.code(), Some(expected), "{outcome}, {status}: {output:?}");
+        let written = std::fs::read_to_string(folder.path().join("output")).unwrap();
+        assert!(written.starts_with(&format!("outcome={outcome}\n")), "{status}: {written}");
+    }
 }
