@@ -170,7 +170,8 @@ impl Repository {
 fn git(folder: &Path, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<String, LabError> {
     let command = || format!("git {}", arguments.join(" "));
     let output = Command::new("git")
-        .args(["-c", "core.hooksPath=/dev/null"])
+        // With log.showSignature, the output of gpg would be part of a subject.
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false"])
         .args(arguments)
         // In a hook it names the user's index, which a worktree that is added would overwrite (githooks(5)).
         .env_remove("GIT_INDEX_FILE")
@@ -211,5 +212,34 @@ mod tests {
         let revision = repository.uncommitted(folder.path()).unwrap().unwrap();
         assert!(revision.shown.ends_with(" and 2 changed files)"), "{}", revision.shown);
         assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "new/a\nnew/b");
+    }
+
+    /// A `gpg` that signs and verifies anything, and prints a line while it verifies.
+    const GPG: &str = "#!/bin/sh\ncat >/dev/null\ncase \"$*\" in\n\
+        *--verify*) echo 'gpg: Good signature' >&2; printf '\\n[GNUPG:] GOODSIG 0 test\\n' ;;\n\
+        *) printf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
+           printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n' ;;\nesac\n";
+
+    #[test]
+    fn a_signature_is_no_part_of_a_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let gpg = root.join("gpg");
+        // Another process writes it: a file that a child of this one still has open for writing cannot be started.
+        let write = Command::new("sh")
+            .args(["-c", "printf '%s' \"$1\" >\"$2\" && chmod +x \"$2\"", "sh", GPG])
+            .arg(&gpg)
+            .status();
+        assert!(write.unwrap().success());
+        let run = |arguments: &[&str]| git(root, arguments, &[]).unwrap();
+        run(&["init", "--quiet"]);
+        run(&["config", "gpg.format", "openpgp"]);
+        run(&["config", "gpg.program", &gpg.to_string_lossy()]);
+        run(&["config", "log.showSignature", "true"]);
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        let commit = ["commit", "--quiet", "--allow-empty", "--gpg-sign=test", "-m", "first"];
+        run(&[&identity[..], &commit].concat());
+        let revision = Repository::find(root).unwrap().revision("HEAD").unwrap();
+        assert!(revision.shown.ends_with(", \"first\")"), "{}", revision.shown);
     }
 }
