@@ -90,7 +90,7 @@ impl GateOutput {
         if exit::status_of(error) == Status::Done {
             return Ok(());
         }
-        let reason = exit::error_text(error.as_ref());
+        let reason = exit::failure_text(error);
         for (path, format) in self.files() {
             let text: Printable = match format {
                 Format::Junit => gate_error_junit(&reason).into(),
@@ -147,8 +147,9 @@ mod tests {
         output.write_error(&Complaint::environment("no free port").into()).unwrap();
         assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("no free port"));
         assert!(!file("gate.html").exists() && !file("gate.json").exists());
-        output.write_error(&Complaint::failed("no valid response").into()).unwrap();
-        assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("no valid response"));
+        let no_response = Complaint::failed("no valid response").hint("look at its log");
+        output.write_error(&no_response.into()).unwrap();
+        assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("no valid response: look at its log"));
         output.write_error(&Complaint::interrupted("interrupted in a build").into()).unwrap();
         assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("interrupted in a build"));
     }
