@@ -125,10 +125,10 @@ fn write_new(path: &Path, text: &str) -> anyhow::Result<String> {
 /// The name of the package in `Cargo.toml`, or of the folder: what a build is probably called.
 fn name_of(folder: &Path) -> String {
     let cargo = paceline_files::read_text(&folder.join("Cargo.toml"), 1 << 20).unwrap_or_default();
-    let named = cargo.lines().find_map(|line| line.trim().strip_prefix("name")?.trim().strip_prefix('='));
-    let named = named.map(|name| name.trim().trim_matches('"').to_owned());
+    let cargo: toml::Table = cargo.parse().unwrap_or_default();
+    let named = cargo.get("package").and_then(|package| package.get("name")?.as_str());
     let folder = || folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    named.or_else(folder).unwrap_or_else(|| "server".to_owned())
+    named.map(str::to_owned).or_else(folder).unwrap_or_else(|| "server".to_owned())
 }
 
 fn gate_file(tool: &Tool, base: &str, name: &str) -> String {
@@ -183,6 +183,20 @@ mod tests {
             fs::write(&file, gate_file(tool, "origin/main", "a\"b\\c")).unwrap();
             assert!(GateFile::read(&file).unwrap().is_some());
         }
+    }
+
+    #[test]
+    fn the_name_of_the_package_is_read_as_toml() {
+        let folder = tempfile::tempdir().unwrap();
+        for (text, name) in [
+            ("[package]\nname = \"app\" # note\n", "app"),
+            ("[[bin]]\nname = 'other'\n[package]\nname = 'app-two'\n", "app-two"),
+        ] {
+            fs::write(folder.path().join("Cargo.toml"), text).unwrap();
+            assert_eq!(name_of(folder.path()), name, "{text}");
+        }
+        fs::write(folder.path().join("Cargo.toml"), "[workspace]\nname-like = \"x\"\n").unwrap();
+        assert_eq!(name_of(folder.path()), folder.path().file_name().unwrap().to_str().unwrap());
     }
 
     #[test]
