@@ -47,7 +47,7 @@ pub struct PeerReport {
     pub status: BTreeMap<String, u64>,
     /// The bytes transferred, as far as they are known.
     pub bytes: Bytes,
-    /// The printed rate.
+    /// The printed rate; where that contains requests without a response, as with ab and hey, without them.
     pub requests_per_s: Option<f64>,
     /// Times by `min`, `mean`, `stddev`, `p50`, `p99_9` ..., `max`, in nanoseconds.
     pub times_ns: BTreeMap<String, f64>,
@@ -151,6 +151,17 @@ impl PeerReport {
         };
         (self.counts.ok, self.counts.bad_status) = (sum(true), sum(false));
         self.status = status;
+    }
+
+    /// The report with the rate of its responses, if the printed rate is that of all requests: otherwise 20,000 refused
+    /// connections per second would be a rate of a server.
+    pub(crate) fn with_rate_of_responses(mut self) -> Self {
+        let Counts { ok, bad_status, bad_body, .. } = self.counts;
+        let (answered, all) = (total([ok, bad_status, bad_body].into_iter()), self.counts.ended());
+        if all > 0 {
+            self.requests_per_s = self.requests_per_s.map(|printed| printed * (answered as f64 / all as f64));
+        }
+        self
     }
 
     /// The report with only the responses of this status counted as right, if it counts them by status.

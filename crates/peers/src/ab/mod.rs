@@ -50,7 +50,7 @@ fn read(printed: &PrintedReport<'_>) -> Result<PeerReport, String> {
     let figures = [("kept_alive_requests", kept), ("receive_failures", other_failures)];
     let (first, last) =
         (lines.0.first().map_or(0, |line| line.0), lines.0.iter().rfind(|(_, line)| line.contains('%')));
-    Ok(PeerReport {
+    let report = PeerReport {
         url: format!("{scheme}://{host}:{port}{path}"),
         protocol: "http/1.0".to_owned(),
         server: lines.find("Server Software:")?.map(|(_, rest)| rest.to_owned()).unwrap_or_default(),
@@ -69,7 +69,8 @@ fn read(printed: &PrintedReport<'_>) -> Result<PeerReport, String> {
         place: format!("lines {first} to {}", last.map_or(first, |line| line.0)),
         note: "ab prints times in whole milliseconds".to_owned(),
         ..PeerReport::default()
-    })
+    };
+    Ok(report.with_rate_of_responses())
 }
 
 /// How the requests ended, and failures to receive, if there were any. "Complete" includes failed requests; failures
