@@ -296,6 +296,8 @@ impl Measurement {
         let parts: Vec<String> = connections.into_iter().chain(rate).collect();
         let kind = self.loop_kind();
         let default = if parts.is_empty() { kind.to_owned() } else { format!("{kind}-{}", parts.join("x")) };
+        // Loads that differ only in pipelining are different rows.
+        let default = if self.depth > 1 { format!("{default}-pipelined-{}", self.depth) } else { default };
         let mut load = json!({
             "name": if self.load.is_empty() { default } else { self.load.clone() },
             "kind": kind,

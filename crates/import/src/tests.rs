@@ -355,6 +355,7 @@ fn a_load_with_pauses_a_rate_or_pipelining_breaks_no_law() {
     assert!(plain.is_wrong(), "without pipelining there are 8 at most");
     let load = |text: &str| read("x", text).unwrap().1.remove(0).load;
     assert_eq!((load(autocannon).depth, load(fortio).rate_per_s), (10, Some(8.0)));
+    assert_eq!(load(autocannon).name, "closed-8-pipelined-10");
 }
 
 #[test]
