@@ -53,7 +53,8 @@ struct HarRequest {
 #[serde(default)]
 struct HarField {
     name: String,
-    value: String,
+    /// Some programs write null for an empty value.
+    value: Option<String>,
 }
 
 /// A body: its text, or its parameters (HAR 1.2). Programs write both.
@@ -224,13 +225,14 @@ fn spec_of(
     let is_sent = |field: &HarField| {
         !field.name.starts_with(':') && !LEFT_OUT.iter().any(|name| name.eq_ignore_ascii_case(&field.name))
     };
-    let fields = request.headers.into_iter().filter(is_sent).map(|field| (field.name, field.value));
+    let fields = request.headers.into_iter().filter(is_sent);
+    let fields = fields.map(|field| (field.name, field.value.unwrap_or_default()));
     let mut headers = Headers(fields.collect());
     if let Some(credentials) = credentials {
         headers.set_default("Authorization", credentials);
     }
     let cookies: Vec<_> =
-        request.cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value)).collect();
+        request.cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value())).collect();
     if !cookies.is_empty() {
         headers.set_default("Cookie", cookies.join("; "));
     }
@@ -261,7 +263,7 @@ fn with_query(path: String, query: &[HarField]) -> String {
     if path.contains('?') || query.is_empty() {
         return path;
     }
-    let fields: Vec<_> = query.iter().map(|field| (field.name.as_str(), field.value.as_str())).collect();
+    let fields: Vec<_> = query.iter().map(|field| (field.name.as_str(), field.value())).collect();
     format!("{path}?{}", form::encoded_fields(&fields))
 }
 
@@ -298,6 +300,12 @@ fn body_of(request: &HarRequest, left_out: &mut LeftOut) -> Result<Option<(Conte
         (text, _) => (data.decoded(text, request)?, kind),
     };
     Ok(Some(body))
+}
+
+impl HarField {
+    fn value(&self) -> &str {
+        self.value.as_deref().unwrap_or_default()
+    }
 }
 
 impl HarPostData {
@@ -419,6 +427,9 @@ mod tests {
         assert_eq!(spec.headers.get("Authorization"), Some("Basic YTpi"));
         assert_eq!(spec.headers.get("Cookie"), Some("c=1; d=2"));
         assert!(notices.is_empty());
+        let (spec, _) = single(json!({ "method": "GET", "url": "http://h/",
+            "headers": [{ "name": "x", "value": null }], "queryString": [{ "name": "q", "value": null }] }));
+        assert_eq!((spec.path.as_deref(), spec.headers.get("x")), (Some("/?q="), Some("")));
         let entries = [("GET", "http://h/"), ("GET", "http://h/a b")];
         let notices = requests(archive(&entries), None).unwrap().notices;
         assert!(notices[0].contains("skipped 1 request with an invalid URL"), "{notices:?}");
