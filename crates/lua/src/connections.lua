@@ -10,16 +10,27 @@ local function connection(user)
   return found
 end
 
+-- How `wrk.format` writes the names of the headers that it sets.
+local set = { host = "Host", ["content-length"] = "Content-Length" }
+
+-- Headers of a request added to others, or replacing them: the case of a name does not matter (RFC 9110, section 5.1).
+local function merged(others, own)
+  local headers, replaced = {}, {}
+  for name, value in pairs(own) do
+    local lower = tostring(name):lower()
+    headers[set[lower] or name], replaced[lower] = value, true
+  end
+  for name, value in pairs(others) do
+    if not replaced[tostring(name):lower()] then headers[name] = value end
+  end
+  return headers
+end
+
 -- The text of the next request. Headers of a table are added to those of the command line, or replace them.
 function wrk.request_of(user)
   local made = request(connection(user))
   if type(made) ~= "table" then return made end
-  local headers = made.headers
-  if headers then
-    headers = {}
-    for name, value in pairs(wrk.headers) do headers[name] = value end
-    for name, value in pairs(made.headers) do headers[name] = value end
-  end
+  local headers = made.headers and merged(wrk.headers, made.headers)
   return wrk.format(made.method, made.path, headers, made.body)
 end
 

@@ -104,6 +104,22 @@ fn headers_of_the_command_line_are_in_the_table() {
 }
 
 #[test]
+fn headers_of_a_table_replace_those_of_the_command_line_in_any_case() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let headers = [("Content-Type", "text/plain"), ("X-A", "1")];
+    let call = ScriptCall { has_connections: true, ..call(&listener, &headers, false) };
+    let source = "function request(conn)
+            return { body = 'ab', headers = { ['content-type'] = 'a/b', host = 'other', ['content-length'] = 9 } }
+         end";
+    let request = load_call(call, source, 1).unwrap().request(0);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let mut lines: Vec<&str> = head.lines().skip(1).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["Content-Length: 2", "Host: other", "X-A: 1", "content-type: a/b"]);
+    assert_eq!(body, "ab");
+}
+
+#[test]
 fn request_is_called_for_each_request_and_once_before() {
     let source = "local n = 0; function request() n = n + 1; return wrk.format(nil, '/' .. n) end";
     let mut loaded = load(source, 2).unwrap();
