@@ -35,8 +35,13 @@ impl FileIdentity {
 
     /// Of the file that a path leads to, with links followed.
     pub fn of_path(path: &Path) -> Self {
-        fs::metadata(path).map_or_else(|_| Self::Place(place(&target(path))), |found| Self::of_file(&found))
+        fs::metadata(path).map_or_else(|_| Self::Place(final_place(path)), |found| Self::of_file(&found))
     }
+}
+
+/// The canonical path of the file that a path leads to, whether it exists or not; unchanged if its folder does not.
+pub fn final_place(path: &Path) -> PathBuf {
+    place(&target(path))
 }
 
 /// Writes a temporary file in the same folder and renames it: after a full disk or a killed process the old content is

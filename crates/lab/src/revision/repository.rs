@@ -100,13 +100,19 @@ impl Repository {
     }
 
     /// The content of the working tree, without ignored files, as a commit that no branch contains. None if it is that
-    /// of HEAD. The user's index is not changed.
+    /// of HEAD. The user's index is not changed. `outputs` are files that the caller writes, with canonical paths: they
+    /// are as in HEAD, or absent.
     ///
     /// # Errors
     /// [`LabError::Git`] if git fails, [`LabError::File`] if the copy of the index cannot be written.
-    pub fn uncommitted(&self, scratch: &Path) -> Result<Option<Revision>, LabError> {
+    pub fn uncommitted(&self, scratch: &Path, outputs: &[PathBuf]) -> Result<Option<Revision>, LabError> {
+        let outputs = self.names_of(outputs);
+        let others: Vec<String> =
+            outputs.iter().map(|name| format!(":(top,exclude,literal){name}")).collect();
         // Each new file is listed, also if the user's configuration hides new files or sums up their folder.
-        let changes = self.git(&["status", "--porcelain", "--untracked-files=all"])?;
+        let status = ["status", "--porcelain", "--untracked-files=all", "--", "."].into_iter();
+        let status: Vec<&str> = status.chain(others.iter().map(String::as_str)).collect();
+        let changes = self.git(&status)?;
         if changes.is_empty() {
             return Ok(None);
         }
@@ -126,6 +132,11 @@ impl Repository {
         ];
         let snapshot = || {
             git(&self.root, &["add", "--all", "."], &variables)?;
+            // Excluded from `add`, an ignored file would be an error.
+            for name in &outputs {
+                let file = format!(":(top,literal){name}");
+                git(&self.root, &["reset", "--quiet", "HEAD", "--", &file], &variables)?;
+            }
             let tree = git(&self.root, &["write-tree"], &variables)?;
             let commit =
                 git(&self.root, &["commit-tree", &tree, "-p", "HEAD", "-m", "uncommitted"], &variables)?;
@@ -138,6 +149,13 @@ impl Repository {
         let files = paceline_stats::counted(changes.lines().count(), "changed file", "changed files");
         let head = self.git(&["rev-parse", "--short=9", "HEAD"])?;
         Ok(Some(Revision { commit, tree, shown: format!("working tree ({head} and {files})") }))
+    }
+
+    /// The names of files below the top folder; others are left out.
+    fn names_of(&self, files: &[PathBuf]) -> Vec<String> {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let below = files.iter().filter_map(|file| file.strip_prefix(&root).ok()?.to_str());
+        below.filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
     /// The files that differ between two revisions.
@@ -205,13 +223,24 @@ mod tests {
         let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
         run(&[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat());
         let repository = Repository::find(&root).unwrap();
-        assert_eq!(repository.uncommitted(folder.path()).unwrap(), None);
+        assert_eq!(repository.uncommitted(folder.path(), &[]).unwrap(), None);
         for name in ["new/a", "new/b"] {
             std::fs::write(root.join(name), "text").unwrap();
         }
-        let revision = repository.uncommitted(folder.path()).unwrap().unwrap();
+        let revision = repository.uncommitted(folder.path(), &[]).unwrap().unwrap();
         assert!(revision.shown.ends_with(" and 2 changed files)"), "{}", revision.shown);
         assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "new/a\nnew/b");
+        let output = |name: &str| root.canonicalize().unwrap().join(name);
+        // An ignored output, one that does not exist yet and one outside are no errors.
+        std::fs::create_dir_all(root.join(".git/info")).unwrap();
+        std::fs::write(root.join(".git/info/exclude"), "gate.md\n").unwrap();
+        std::fs::write(root.join("gate.md"), "text").unwrap();
+        let outputs = [output("new/b"), output("gate.md"), output("gate.xml"), PathBuf::from("/dev/stdout")];
+        let revision = repository.uncommitted(folder.path(), &outputs).unwrap().unwrap();
+        assert!(revision.shown.ends_with(" and 1 changed file)"), "{}", revision.shown);
+        assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "new/a");
+        let all = [output("new/a"), output("new/b")];
+        assert_eq!(repository.uncommitted(folder.path(), &all).unwrap(), None);
     }
 
     /// A `gpg` that signs and verifies anything, and prints a line while it verifies.

@@ -128,6 +128,19 @@ fn builds_in_the_working_tree_are_no_part_of_the_candidate() {
 }
 
 #[test]
+fn the_files_of_an_earlier_gate_are_no_part_of_the_candidate() {
+    let repository = TestRepository::new("");
+    for time in ["first", "second"] {
+        let files = ["--markdown", "gate.md", "--junit", "./gate.xml", "--report", "gate.json"];
+        let output = repository.gate(&[&["--budget", "1ms", "--path", "/hello"][..], &files].concat());
+        assert_eq!(output.status.code(), Some(4), "{time}: {output:?}");
+        let notes = report_notes(&output);
+        assert!(notes.contains("this is an A/A run"), "{time}: {notes}");
+    }
+    repository.assert_clean("?? gate.json\n?? gate.md\n?? gate.xml");
+}
+
+#[test]
 fn a_gate_in_a_hook_does_not_use_the_index_of_the_hook() {
     let repository = TestRepository::new("");
     repository.write("number", "2");

@@ -78,6 +78,11 @@ impl GateOutput {
         Some(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
     }
 
+    /// The canonical paths of the files.
+    pub fn places(&self) -> Vec<PathBuf> {
+        self.files().map(|(path, _)| file::final_place(path)).collect()
+    }
+
     fn printed(&self) -> Format {
         let default = if std::io::stdout().is_terminal() { Format::Text } else { Format::Markdown };
         self.format.unwrap_or(default)

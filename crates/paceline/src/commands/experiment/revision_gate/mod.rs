@@ -56,7 +56,7 @@ fn measure(settings: &Settings, output: &GateOutput) -> anyhow::Result<Regressio
     let repository = Repository::find(&settings.here).map_err(complain)?;
     let checkouts = Checkouts::open(&repository, &settings.cache, shepherd_command()?, interrupt);
     let checkouts = checkouts.map_err(complain)?;
-    let [base, candidate] = revisions(settings, &repository, checkouts.folder())?;
+    let [base, candidate] = revisions(settings, &repository, checkouts.folder(), output)?;
     exit::say(&format!("base       {}\ncandidate  {}", base.shown, candidate.shown));
     let mut notes = Vec::new();
     if base.tree == candidate.tree {
@@ -97,11 +97,16 @@ fn compare(bench: &mut Bench<'_>, plan: &RegressionPlan) -> anyhow::Result<Regre
     Ok(report)
 }
 
-/// The base and the candidate.
-fn revisions(settings: &Settings, repository: &Repository, scratch: &Path) -> anyhow::Result<[Revision; 2]> {
+/// The base and the candidate. The files of an earlier gate in the working tree are no part of the candidate.
+fn revisions(
+    settings: &Settings,
+    repository: &Repository,
+    scratch: &Path,
+    output: &GateOutput,
+) -> anyhow::Result<[Revision; 2]> {
     let candidate = match &settings.candidate {
         Some(name) => repository.revision(name).map_err(complain)?,
-        None => match repository.uncommitted(scratch).map_err(complain)? {
+        None => match repository.uncommitted(scratch, &output.places()).map_err(complain)? {
             Some(snapshot) => snapshot,
             None => repository.revision("HEAD").map_err(complain)?,
         },
