@@ -3,7 +3,8 @@
 //! A build is known by the content of its revision, by the command and by the tool chain, so that the base of one pull
 //! request is the finished build of the next. While it is built, its folder is a worktree, because build tools ask git
 //! for a version. Afterwards it is a plain folder: git does not list it, and a build is not repeated. A build that
-//! fails or is interrupted leaves only its log.
+//! fails or is interrupted leaves only its log. Builds of a repository that is no longer where it was are removed: CI
+//! systems keep the cache, and clone to another path.
 
 use super::repository::{Repository, Revision};
 use crate::LabError;
@@ -11,14 +12,16 @@ use crate::provision::{CommandStep, CommandWords, find, identity, run_command};
 use paceline_host::{FileLock, Id, Interrupt, LockAttempt, build_variables};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How many builds of a repository are kept, those of the gate in progress included.
+/// How many builds of a repository are kept, those of the gate in progress included; and how many logs of failed ones.
 const BUILDS_KEPT: usize = 8;
+/// The file with the path of the repository, in the folder of its builds.
+const ORIGIN: &str = "repository";
 /// Digits of a digest in the name of a folder: no two builds of a repository share them.
 const NAME_DIGITS: usize = 16;
 
@@ -75,16 +78,19 @@ impl<'a> Checkouts<'a> {
         shepherd: Vec<String>,
         interrupt: Interrupt,
     ) -> Result<Self, LabError> {
-        let digest = hex_digest([repository.git_folder().to_string_lossy().as_bytes()]);
+        let origin = repository.git_folder().as_os_str().as_bytes();
         // git runs in the top folder of the repository, the gate perhaps below it.
-        let folder = std::path::absolute(cache.join(&digest[..NAME_DIGITS]))
+        let folder = std::path::absolute(cache.join(name_of(origin)))
             .map_err(|source| LabError::File { action: "find", path: cache.to_owned(), source })?;
         let error = |source| LabError::File { action: "make", path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(error)?;
         hide_from(repository, &folder).map_err(error)?;
-        let name = Id::parse("gate").map_err(|invalid| error(std::io::Error::other(invalid)))?;
-        match FileLock::try_take(&folder, &name, "gate").map_err(error)? {
-            LockAttempt::Taken(lock) => Ok(Self { repository, folder, shepherd, interrupt, _lock: lock }),
+        match lock(&folder).map_err(error)? {
+            LockAttempt::Taken(lock) => {
+                fs::write(folder.join(ORIGIN), origin).map_err(error)?;
+                remove_orphans(&folder);
+                Ok(Self { repository, folder, shepherd, interrupt, _lock: lock })
+            }
             LockAttempt::HeldBy(holder) => Err(LabError::Busy { what: "a gate of this repository", holder }),
         }
     }
@@ -115,6 +121,7 @@ impl<'a> Checkouts<'a> {
             Err(error) => {
                 // The error at hand is the one to report.
                 let _ = self.discard(&name);
+                self.evict();
                 return Err(if self.interrupt.requested() { LabError::Interrupted } else { error });
             }
         };
@@ -173,24 +180,70 @@ impl<'a> Checkouts<'a> {
         self.repository.prune_worktrees()
     }
 
-    /// Removes the builds that were not used for longest. A failure is not important: the next gate tries again.
+    /// Removes the builds that were not used for longest, and the oldest logs of failed ones. A failure is not important:
+    /// the next gate tries again.
     fn evict(&self) {
-        let mut stamps: Vec<(SystemTime, String)> = fs::read_dir(&self.folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| {
-                let name = entry.file_name().to_string_lossy().strip_suffix(".done")?.to_owned();
-                Some((entry.metadata().ok()?.modified().ok()?, name))
-            })
-            .collect();
-        stamps.sort();
-        let surplus = stamps.len().saturating_sub(BUILDS_KEPT);
-        for (_, name) in stamps.into_iter().take(surplus) {
+        for name in surplus(named(&self.folder, ".done")) {
             let _ = self.discard(&name);
             let _ = fs::remove_file(self.folder.join(format!("{name}.log")));
         }
+        for log in surplus_logs(&self.folder) {
+            let _ = fs::remove_file(log);
+        }
     }
+}
+
+fn lock(folder: &Path) -> std::io::Result<LockAttempt> {
+    let name = Id::parse("gate").map_err(std::io::Error::other)?;
+    FileLock::try_take(folder, &name, "gate")
+}
+
+/// The files of a folder with this ending, without it, each with the time of its last change.
+fn named(folder: &Path, ending: &str) -> Vec<(SystemTime, String)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let found = entries.filter_map(|entry| {
+        let name = entry.file_name().to_string_lossy().strip_suffix(ending)?.to_owned();
+        Some((entry.metadata().ok()?.modified().ok()?, name))
+    });
+    found.collect()
+}
+
+/// The oldest names beyond those that are kept.
+fn surplus(mut names: Vec<(SystemTime, String)>) -> impl Iterator<Item = String> {
+    names.sort();
+    let surplus = names.len().saturating_sub(BUILDS_KEPT);
+    names.into_iter().take(surplus).map(|(_, name)| name)
+}
+
+/// The oldest logs of builds that are not there.
+fn surplus_logs(folder: &Path) -> Vec<PathBuf> {
+    let mut logs = named(folder, ".log");
+    logs.retain(|(_, name)| !folder.join(format!("{name}.done")).exists());
+    surplus(logs).map(|name| folder.join(format!("{name}.log"))).collect()
+}
+
+/// Removes the folders beside `own` whose repository is no longer there. One that another gate uses is kept: its
+/// repository may be visible only to that gate, in a container. A failure is not important: the next gate tries again.
+fn remove_orphans(own: &Path) {
+    for entry in own.parent().and_then(|cache| fs::read_dir(cache).ok()).into_iter().flatten().flatten() {
+        let folder = entry.path();
+        let Ok(origin) = fs::read(folder.join(ORIGIN)) else { continue };
+        let is_ours = entry.file_name().to_string_lossy() == name_of(&origin);
+        let is_gone = fs::metadata(OsStr::from_bytes(&origin))
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        if folder != own
+            && is_ours
+            && is_gone
+            && let Ok(LockAttempt::Taken(_lock)) = lock(&folder)
+        {
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
+}
+
+/// The name of the folder with the builds of a repository, by the path of its git folder.
+fn name_of(git_folder: &[u8]) -> String {
+    hex_digest([git_folder])[..NAME_DIGITS].to_owned()
 }
 
 /// Lets git ignore a folder of builds in the working tree, as in the cache of a CI system that keeps only files of the
@@ -286,5 +339,42 @@ mod tests {
         let made_with = |tools: &ToolChain| build_name(&revision("t"), &order("make"), tools);
         let names = [made_with(&flags), made_with(&other_flags), made_with(&compiler)];
         assert!(!names.contains(&name) && names[0] != names[1], "{names:?}");
+    }
+
+    #[test]
+    fn only_the_newest_logs_of_failed_builds_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..BUILDS_KEPT + 3 {
+            let log = folder.path().join(format!("{number:02}.log"));
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(number as u64 + 1);
+            fs::File::create(log).unwrap().set_modified(time).unwrap();
+        }
+        fs::write(folder.path().join("00.done"), "").unwrap();
+        let oldest = ["01.log", "02.log"].map(|name| folder.path().join(name));
+        assert_eq!(surplus_logs(folder.path()), oldest);
+    }
+
+    #[test]
+    fn builds_of_a_repository_that_is_gone_are_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        let made = |git_folder: &Path| {
+            let bytes = git_folder.as_os_str().as_bytes();
+            let folder = cache.path().join(name_of(bytes));
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(ORIGIN), bytes).unwrap();
+            folder
+        };
+        let own = made(&cache.path().join("own/.git"));
+        let other = made(cache.path());
+        let gone = made(&cache.path().join("gone/.git"));
+        let in_use = made(&cache.path().join("elsewhere/.git"));
+        let held = lock(&in_use).unwrap();
+        let foreign = cache.path().join("foreign");
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join(ORIGIN), "/nowhere/.git").unwrap();
+        remove_orphans(&own);
+        drop(held);
+        let kept = [own, other, gone, in_use, foreign].map(|folder| folder.exists());
+        assert_eq!(kept, [true, true, false, true, true]);
     }
 }
