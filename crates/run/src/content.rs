@@ -461,13 +461,10 @@ mod tests {
             name: "a\"b".to_owned(),
             content: Box::new(Content::Text(String::new())),
             file_name: Some("c\r\nd".to_owned()),
-            content_type: Some("text/plain; charset=\"utf-8\"\n".to_owned()),
+            content_type: Some("a/b; c=\"d\"\n".to_owned()),
         };
-        assert_eq!(
-            part_head("limit", &part),
-            "--limit\r\nContent-Disposition: form-data; name=\"a%22b\"; filename=\"c%0D%0Ad\"\r\n\
-             Content-Type: text/plain; charset=\"utf-8\"%0A\r\n\r\n"
-        );
+        let fields = "form-data; name=\"a%22b\"; filename=\"c%0D%0Ad\"\r\nContent-Type: a/b; c=\"d\"%0A";
+        assert_eq!(part_head("limit", &part), format!("--limit\r\nContent-Disposition: {fields}\r\n\r\n"));
     }
 
     #[test]
