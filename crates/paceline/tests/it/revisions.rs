@@ -253,11 +253,14 @@ fn wrong_settings_exit_with_two_and_say_why() {
     }
     repository.write("paceline.toml", "[gate]\nbasis = \"main\"\n");
     let page = repository.folder.path().join("gate.md");
-    std::fs::write(&page, "### Performance gate passed\n").unwrap();
-    let output = repository.gate(&["--markdown", "../gate.md"]);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(text(&output.stderr).contains("paceline.toml:2"), "{output:?}");
-    assert!(std::fs::read_to_string(page).unwrap().starts_with("### Performance gate not evaluated"));
+    for (more, said) in [(&["--pairs", "8"][..], "--pairs has no effect"), (&[], "paceline.toml:2")] {
+        std::fs::write(&page, "### Performance gate passed\n").unwrap();
+        let output = repository.gate(&[&["--markdown", "../gate.md"][..], more].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output.stderr).contains(said), "{output:?}");
+        let page = std::fs::read_to_string(&page).unwrap();
+        assert!(page.starts_with("### Performance gate not evaluated"), "{page}");
+    }
 }
 
 #[test]

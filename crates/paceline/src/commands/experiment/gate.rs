@@ -117,6 +117,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 
 /// A gate between two revisions of the repository in the current folder.
 fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
+    let settings = revision_settings(arguments).or_else(|error| {
+        arguments.output.write_error(&error)?;
+        Err(error)
+    })?;
+    revision_gate::run(&settings, &arguments.output)
+}
+
+/// The settings of such a gate, from its file and the flags.
+fn revision_settings(arguments: &Arguments) -> anyhow::Result<Settings> {
     let undecided = match (arguments.fail_undecided, arguments.pass_undecided) {
         (true, _) => Status::Failed,
         (_, true) => Status::Done,
@@ -130,11 +139,7 @@ fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
             .into());
     }
     let shared = SharedFlags { flags: &arguments.flags, load: &arguments.load, undecided };
-    let settings = Settings::read(&arguments.revisions, shared).or_else(|error| {
-        arguments.output.write_error(&error)?;
-        Err(error)
-    })?;
-    revision_gate::run(&settings, &arguments.output)
+    Settings::read(&arguments.revisions, shared)
 }
 
 fn render(comparison: &PairedComparison, result: &GateResult, format: Format) -> anyhow::Result<Printable> {

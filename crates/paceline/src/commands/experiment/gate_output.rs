@@ -88,8 +88,8 @@ impl GateOutput {
         self.format.unwrap_or(default)
     }
 
-    /// Writes the files for CI if the gate has no result, whatever the reason: CI reads them, not the exit status alone.
-    /// The files that cannot say so are removed, because CI would publish those of an earlier gate.
+    /// Writes the files for CI if the gate has no result, whatever the reason: CI reads them, not the exit status
+    /// alone. The files that cannot say so are removed, because CI would publish those of an earlier gate.
     pub fn write_error(&self, error: &anyhow::Error) -> anyhow::Result<()> {
         // The reader of the printed result closed it early.
         if exit::status_of(error) == Status::Done {
