@@ -45,7 +45,8 @@ pub fn multipart_of(parts: Vec<FormPart>) -> (Content, String) {
 }
 
 /// `NAME=VALUE`, `NAME=@FILE` or `NAME=<FILE`, which sends the file as a value, optionally followed by `;type=TYPE` and
-/// `;filename=NAME`, as curl reads it (`src/tool_formparse.c`). What it would cut off or send otherwise is an error.
+/// `;filename=NAME`, as curl reads it (`src/tool_formparse.c`). What it would cut off or send otherwise is an error,
+/// except for a comma in the name of a file: no part has several files.
 fn form_part(part: &str) -> Result<FormPart, Complaint> {
     const QUOTE: &str = "write a value with ; or ( in double quotes: NAME=\"VALUE\"";
     let (name, value) = split("-F", part)?;
