@@ -213,8 +213,8 @@ impl Measurement {
         ))
     }
 
-    /// The requests that a closed loop has under way at a time, and its rate; none for k6, whose users run a script that
-    /// may pause between requests, or send several at once.
+    /// The requests that a closed loop has under way at a time, and its rate; none for k6, whose users run a script
+    /// that may pause between requests, or send several at once.
     pub(crate) fn closed_loop(&self) -> Option<(f64, f64)> {
         let outstanding = f64::from(self.report.connections) * f64::from(self.depth.max(1));
         let is_closed = self.loop_kind() == "closed" && self.tool != "k6" && outstanding > 0.0;
