@@ -362,9 +362,8 @@ pub(crate) fn delayed_ack(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
     let answered = counts.ok.saturating_add(counts.bad_status).saturating_add(counts.bad_body);
     let body = ratio(run.total.bytes.body as f64, answered as f64);
-    let may_wait = run.target.protocol != "http/3"
-        && run.total.stream_events.is_none()
-        && body <= DELAYED_ACK_MAX_BODY;
+    let may_wait =
+        run.target.protocol != "http/3" && run.total.stream_events.is_none() && body <= DELAYED_ACK_MAX_BODY;
     let first = run.total.first_byte_ns.as_ref()?.p50;
     let service = run.total.service_time_ns.as_ref()?.p50;
     let gap = service.saturating_sub(first);

@@ -524,9 +524,11 @@ fn a_last_byte_40_ms_after_the_first_is_a_delayed_acknowledgement() {
     assert_eq!(verdicts(closed(), beside(|run| run.target.protocol = "http/3".to_owned())), []);
     let streams = beside(|run| run.total.stream_events = Some(EventCounts::default()));
     assert_eq!(verdicts(closed(), streams), [], "the last event came later");
-    let transfer = |bytes: u64| move |run: &mut Run| {
-        gap(44_000_000)(run);
-        run.total.bytes.body = 10_000 * bytes;
+    let transfer = |bytes: u64| {
+        move |run: &mut Run| {
+            gap(44_000_000)(run);
+            run.total.bytes.body = 10_000 * bytes;
+        }
     };
     assert_eq!(verdicts(closed(), transfer(262_144)), caution("delayed_ack"));
     assert_eq!(verdicts(closed(), transfer(262_145)), [], "the transfer takes time");

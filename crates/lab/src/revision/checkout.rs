@@ -80,8 +80,11 @@ impl<'a> Checkouts<'a> {
     ) -> Result<Self, LabError> {
         let origin = repository.git_folder().as_os_str().as_bytes();
         // git runs in the top folder of the repository, the gate perhaps below it.
-        let folder = std::path::absolute(cache.join(name_of(origin)))
-            .map_err(|source| LabError::File { action: "find", path: cache.to_owned(), source })?;
+        let folder = std::path::absolute(cache.join(name_of(origin))).map_err(|source| LabError::File {
+            action: "find",
+            path: cache.to_owned(),
+            source,
+        })?;
         let error = |source| LabError::File { action: "make", path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(error)?;
         hide_from(repository, &folder).map_err(error)?;

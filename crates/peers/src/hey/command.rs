@@ -380,7 +380,8 @@ mod tests {
     #[test]
     fn a_body_is_a_file_before_a_text() {
         let body = |flags: &[&str]| {
-            let line: Vec<String> = flags.iter().chain(&["http://a/"]).map(|flag| (*flag).to_owned()).collect();
+            let line: Vec<String> =
+                flags.iter().chain(&["http://a/"]).map(|flag| (*flag).to_owned()).collect();
             HeyCommand::parse(&line).unwrap().job().requests.remove(0).body
         };
         let file = Some(Content::File { file: "f".into() });

@@ -70,7 +70,10 @@ fn each_machine_has_panels_with_its_own_launches() {
         trial.run.as_mut().unwrap().environment.kernel = "one".to_owned();
     }
     let picture = drawn(Chart::LoadCurve, &trials);
-    assert!(picture.contains(", mariadb<") && picture.contains(", postgres<") && panels(&picture) == 2, "{picture}");
+    assert!(
+        picture.contains(", mariadb<") && picture.contains(", postgres<") && panels(&picture) == 2,
+        "{picture}"
+    );
 }
 
 /// A launch of a search that found a capacity of 1,000 per second.

@@ -154,7 +154,9 @@ mod tests {
         assert!(!file("gate.html").exists() && !file("gate.json").exists());
         let no_response = Complaint::failed("no valid response").hint("look at its log");
         output.write_error(&no_response.into()).unwrap();
-        assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("no valid response: look at its log"));
+        assert!(
+            std::fs::read_to_string(file("gate.xml")).unwrap().contains("no valid response: look at its log")
+        );
         output.write_error(&Complaint::interrupted("interrupted in a build").into()).unwrap();
         assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("interrupted in a build"));
     }
