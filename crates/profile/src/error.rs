@@ -2,6 +2,42 @@
 
 use std::io;
 
+/// A limit that perf reaches on a server with many threads: it opens files and locks memory for each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PerfLimit {
+    /// The number of open files of a process.
+    OpenFiles,
+    /// The memory that a user may lock for events.
+    LockedMemory,
+}
+
+impl PerfLimit {
+    /// Finds the limit in perf's messages, since it ends with the same status whatever failed: `evsel__open_strerror` of
+    /// tools/perf/util/evsel.c, `record__mmap_evlist` of builtin-record.c, `evlist__strerror_mmap` of evlist.c. Its text
+    /// on missing rights also contains the words `perf_event_mlock_kb`, but not the path of the setting.
+    pub(crate) fn from_messages(text: &str) -> Option<Self> {
+        if text.contains("Too many events are opened") || text.contains("Too many open files") {
+            Some(Self::OpenFiles)
+        } else if text.contains("/proc/sys/kernel/perf_event_mlock_kb") {
+            Some(Self::LockedMemory)
+        } else {
+            None
+        }
+    }
+
+    /// What to do about it.
+    fn hint(self) -> &'static str {
+        match self {
+            Self::OpenFiles => {
+                "perf opens files for each thread of the server: raise the limit of open files (`ulimit -n 1048576` as root, or docker run --ulimit nofile=1048576), or give the server fewer threads"
+            }
+            Self::LockedMemory => {
+                "perf locks memory for each thread of the server: run `sysctl kernel.perf_event_mlock_kb=65536` as root, raise `ulimit -l`, or give the server fewer threads"
+            }
+        }
+    }
+}
+
 /// Why there is no profile. The caller reports it beside the result of the run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
@@ -25,6 +61,8 @@ pub enum ProfileError {
         paranoid: Option<i32>,
         /// Whether this process runs as root.
         is_root: bool,
+        /// The limit that was reached, if that was the reason.
+        limit: Option<PerfLimit>,
     },
     /// It was asked to end before it had begun.
     #[error("perf had not begun to record when the recording ended")]
@@ -50,6 +88,7 @@ impl ProfileError {
             Self::NotInstalled => {
                 Some("install it: `apt-get install linux-perf` (Debian), `linux-tools-generic` (Ubuntu), `perf` (Fedora, Alpine)".to_owned())
             }
+            Self::Failed { limit: Some(limit), .. } => Some(limit.hint().to_owned()),
             Self::Failed { command: "record", is_root: false, paranoid: Some(level @ 2..), .. } => Some(format!(
                 "kernel.perf_event_paranoid is {level}: run `sysctl kernel.perf_event_paranoid=1` as root, or run Paceline as root; both also need to own the server's processes"
             )),
@@ -90,6 +129,7 @@ mod tests {
             message: "no".to_owned(),
             paranoid,
             is_root,
+            limit: None,
         };
         let failed = |is_root, paranoid| of("record", is_root, paranoid);
         assert!(failed(false, Some(3)).hint().unwrap().contains("sysctl kernel.perf_event_paranoid=1"));

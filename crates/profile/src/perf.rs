@@ -2,7 +2,7 @@
 //!
 //! It has a folder that only this user can read, with its messages and its data, which is removed when it is dropped.
 
-use crate::ProfileError;
+use crate::error::{PerfLimit, ProfileError};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _};
@@ -176,6 +176,7 @@ pub(crate) fn failure(command: &'static str, messages: &Path) -> ProfileError {
         message,
         paranoid: paranoid.trim().parse().ok(),
         is_root: rustix::process::geteuid().is_root(),
+        limit: PerfLimit::from_messages(&text),
     }
 }
 
@@ -227,6 +228,23 @@ mod tests {
         let why = |raw| without_data("record", ExitStatus::from_raw(raw), &messages).to_string();
         assert_eq!(why(END_SIGNAL), "perf had not begun to record when the recording ended");
         assert_eq!(why(1 << 8), "perf record failed: No permission");
+    }
+
+    #[test]
+    fn a_server_of_many_threads_gets_the_hint_for_the_limit_that_perf_reached() {
+        let folder = private_folder().unwrap();
+        let hint = |text: &str| {
+            fs::write(message_file(&folder), text).unwrap();
+            failure("record", &message_file(&folder)).hint().unwrap_or_default()
+        };
+        let files = "Error:\nToo many events are opened.\nProbably the maximum number of open file descriptors has been reached.\n";
+        assert!(hint(files).contains("ulimit -n"));
+        let memory =
+            "Permission error mapping pages.\nConsider increasing /proc/sys/kernel/perf_event_mlock_kb,\n";
+        assert!(hint(memory).contains("sysctl kernel.perf_event_mlock_kb"));
+        let rights =
+            "Error:\nNo permission\nIgnore mlock limit after perf_event_mlock_kb without CAP_IPC_LOCK\n";
+        assert!(!hint(rights).contains("perf_event_mlock_kb"), "these are rights");
     }
 
     #[test]
