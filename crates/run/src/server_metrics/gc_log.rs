@@ -3,12 +3,13 @@
 //!
 //! The lines have the time since the start of the process. Its start on the run's clock is at most the time at which a
 //! line was seen less the time in it; the smallest of these differences is taken. A server that is restarted counts
-//! from 0 again, and may empty the file.
+//! from 0 again, and may empty the file. The JVM renames a log of 20 MB and continues in a new file at the same path.
 
 use paceline_engine::Nanos;
 use paceline_record::{GcLog, GcPause, GcRuntime, Span};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Bytes that are read at once.
@@ -66,8 +67,33 @@ impl GcLogReader {
         })
     }
 
-    /// Reads the lines that were added.
+    /// Reads the lines that were added: after those of a file that was renamed, those of the new one at its path.
     pub(super) fn poll(&mut self, now: Nanos) {
+        let is_renamed = self.is_renamed();
+        self.read_added(now);
+        if is_renamed
+            && self.is_at_end()
+            && let Ok(file) = paceline_files::open(&self.path)
+        {
+            self.file = file;
+            self.partial.clear();
+            self.read_added(now);
+        }
+    }
+
+    /// Whether another file has the path of the log now. Nothing is written to a renamed file any more.
+    fn is_renamed(&self) -> bool {
+        let place = |about: Metadata| (about.dev(), about.ino());
+        let now = std::fs::metadata(&self.path).map(place).ok();
+        now.is_some() && now != self.file.metadata().map(place).ok()
+    }
+
+    fn is_at_end(&mut self) -> bool {
+        let length = self.file.metadata().map(|about| about.len());
+        length.ok().zip(self.file.stream_position().ok()).is_some_and(|(end, at)| at >= end)
+    }
+
+    fn read_added(&mut self, now: Nanos) {
         let length = self.file.metadata().map(|about| about.len());
         let is_emptied = length.ok().zip(self.file.stream_position().ok()).is_some_and(|(end, at)| end < at);
         if is_emptied && self.file.rewind().is_ok() {
@@ -264,6 +290,27 @@ mod tests {
         assert_eq!((found.lines, found.window_pauses, found.window_longest_ns), (3, 1, Some(3_000_000)));
         assert_eq!(found.runtime, Some(GcRuntime::Jvm));
         assert!(GcLogReader::open(folder.path()).is_err());
+    }
+
+    #[test]
+    fn a_log_is_followed_after_the_jvm_renamed_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gc.log");
+        let line = |uptime: u64| format!("[{uptime}.000s][info][gc] GC(1) Pause Full (x) 1M->1M(2M) 1ms\n");
+        let second = |seconds: u64| Nanos(seconds * 1_000_000_000);
+        std::fs::write(&path, line(1)).unwrap();
+        let mut reader = GcLogReader::open(&path).unwrap();
+        let mut log = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        log.write_all(line(2).as_bytes()).unwrap();
+        std::fs::rename(&path, folder.path().join("gc.log.0")).unwrap();
+        reader.poll(second(2));
+        std::fs::write(&path, line(3)).unwrap();
+        reader.poll(second(3));
+        std::fs::write(&path, line(3) + &line(4)).unwrap();
+        reader.poll(second(4));
+        let found = reader.finish(second(0), Span { start_ns: 0, end_ns: 60_000_000_000 });
+        let placed: Vec<u64> = found.pauses.iter().map(|pause| pause.at_ns / 1_000_000_000).collect();
+        assert_eq!(placed, [2, 3, 4]);
     }
 
     #[test]
