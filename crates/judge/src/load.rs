@@ -158,10 +158,17 @@ fn delaying_pauses(run: &Run) -> Option<(u64, u64)> {
         // Requests that fall due in a pause wait for the rest of it: the second quarter of its length has half as many
         // as the upper half, and 0.2 times as many leaves room for chance. Requests that are slow without a pause leave
         // it empty.
-        Some(_) => above(0.5) >= 0.5 * delayed.max(2.0) && above(0.25) - above(0.5) >= 0.2 * above(0.5),
+        Some(_) => {
+            // At a low rate two requests that were slow for other reasons are as many: those of a pause end together.
+            let least = 0.5 * (1.5 * delayed).max(4.0);
+            let is_together = || end_together(run, longest_ns, longest_ns / 4, least);
+            above(0.5) >= 0.5 * delayed.max(2.0)
+                && above(0.25) - above(0.5) >= 0.2 * above(0.5)
+                && (delayed >= MIN_PAUSE_DELAYS_OPEN || is_together())
+        }
         None => {
-            let least = 0.5 * delayed.max(1.0);
-            above(0.5) >= least && end_together(run, longest_ns, least) && has_gap(run, longest_ns)
+            let (least, limit_ns) = (0.5 * delayed.max(1.0), longest_ns / 2);
+            above(0.5) >= least && end_together(run, longest_ns, limit_ns, least) && has_gap(run, longest_ns)
         }
     };
     // Some connections may be answered while others wait: that is not a pause of the server, however long they wait.
@@ -181,7 +188,7 @@ fn pauses_like_it(run: &Run, longest_ns: u64) -> u64 {
         Some(offered) => (offered * longest_ns as f64 / 2e9, MIN_PAUSE_DELAYS_OPEN),
         None => (outstanding_max(run), MIN_PAUSE_DELAYS_CLOSED),
     };
-    let slow = slow_by_interval(run, longest_ns, |phase| phase == Phase::Window);
+    let slow = slow_by_interval(run, longest_ns / 2, |phase| phase == Phase::Window);
     let slow = slow.filter(|slow| delayed >= min_delayed && are_rare(slow));
     let slow: Vec<(u64, f64)> = slow.into_iter().flatten().collect();
     let step_ns = slow.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or_default();
@@ -196,10 +203,10 @@ fn pauses_like_it(run: &Run, longest_ns: u64) -> u64 {
     (groups.filter(is_pause).count() as u64).max(1)
 }
 
-/// Whether the slow requests (above half of the longest time) can be those that a pause delayed: at least `least` of
-/// them ended within the length of the pause, and other intervals have few. True if the intervals have no times.
-fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
-    let slow = slow_by_interval(run, longest_ns, |phase| phase != Phase::Connect);
+/// Whether the slow requests (above a limit) can be those that a pause delayed: at least `least` of them ended within
+/// the length of the pause, and other intervals have few. True if the intervals have no times.
+fn end_together(run: &Run, longest_ns: u64, limit_ns: u64, least: f64) -> bool {
+    let slow = slow_by_interval(run, limit_ns, |phase| phase != Phase::Connect);
     let Some(slow) = slow else { return true };
     // Intervals from each one to the first that begins later than the pause took: the first of the requests may have
     // ended at the end of its interval.
@@ -214,15 +221,15 @@ fn end_together(run: &Run, longest_ns: u64, least: f64) -> bool {
     most >= least && are_rare(&slow)
 }
 
-/// The slow requests (above half of the longest time) of some phases by the start of the interval in which they ended;
-/// none if the intervals have no times.
-fn slow_by_interval(run: &Run, longest_ns: u64, phases: fn(Phase) -> bool) -> Option<BTreeMap<u64, f64>> {
+/// The slow requests (above a limit) of some phases by the start of the interval in which they ended; none if the
+/// intervals have no times.
+fn slow_by_interval(run: &Run, limit_ns: u64, phases: fn(Phase) -> bool) -> Option<BTreeMap<u64, f64>> {
     let mut by_start: BTreeMap<u64, f64> = BTreeMap::new();
     let mut is_known = false;
     for interval in run.intervals.iter().filter(|interval| phases(interval.phase)) {
         let times = judged_times(&interval.block, run.loop_.kind);
         is_known |= times.is_some();
-        let slow = times.map_or(interval.block.counts.ok as f64, |times| max_above(times, longest_ns / 2));
+        let slow = times.map_or(interval.block.counts.ok as f64, |times| max_above(times, limit_ns));
         *by_start.entry(interval.start_ns).or_default() += slow;
     }
     is_known.then_some(by_start)

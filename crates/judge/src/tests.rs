@@ -349,6 +349,23 @@ fn repeated_pauses_are_counted_and_judged_together() {
 }
 
 #[test]
+fn two_slow_requests_of_a_low_rate_are_an_outage_only_if_they_follow_each_other() {
+    // One request per second: a pause of 1.9 s delays two.
+    let is_outage = |slow: [usize; 2]| {
+        let mut run = sound();
+        with_seconds(&mut run, |second| match slow {
+            [first, _] if first == second => with_pause(1_900, 1),
+            [_, other] if other == second => with_pause(600, 1),
+            _ => with_pause(1, 1),
+        });
+        run.loop_.offered_per_s = Some(1.0);
+        run_verdicts(&run).iter().any(|verdict| verdict.name == "outage")
+    };
+    assert!(is_outage([4, 5]));
+    assert!(!is_outage([2, 7]));
+}
+
+#[test]
 fn slow_requests_beside_fast_ones_are_not_an_outage() {
     // One in twenty takes 500 ms; the others are answered meanwhile.
     let mut histogram = Histogram::new();
