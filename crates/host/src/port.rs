@@ -182,7 +182,7 @@ pub fn ports_of(pids: &[Pid]) -> Vec<u16> {
 }
 
 /// One of the processes of each network namespace, as far as `/proc` shows these.
-fn one_of_each_network(pids: &[Pid]) -> Vec<Pid> {
+pub(crate) fn one_of_each_network(pids: &[Pid]) -> Vec<Pid> {
     let mut known = HashSet::new();
     let network = |pid: Pid| fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     pids.iter().copied().filter(|pid| known.insert(network(*pid))).collect()

@@ -5,7 +5,7 @@
 //! too. It exists as long as a process is in it or [`PrivateNetwork`] is alive. Only root can enter one
 //! (network_namespaces(7)).
 
-use crate::system;
+use crate::system::{self, Pid};
 use crate::tune::network_settings;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cell::RefCell;
@@ -103,6 +103,29 @@ pub fn outside<T>(action: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Calls `action` in the network namespace of a process: in a thread that ends there, unless it is that of the caller.
+///
+/// # Errors
+/// The system's error: without root's rights another namespace cannot be entered.
+pub(crate) fn in_network_of<T: Send>(
+    pid: Pid,
+    action: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let theirs = format!("/proc/{pid}/ns/net");
+    if fs::read_link(&theirs)? == fs::read_link(OWN)? {
+        return action();
+    }
+    let network = File::open(theirs)?;
+    let inside = || {
+        enter(&network)?;
+        action()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, inside)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// Makes a namespace with these values of settings, each with its file.
 fn make(settings: Vec<(String, PathBuf)>) -> io::Result<File> {
     system::unshare(libc::CLONE_NEWNET)?;
@@ -170,10 +193,13 @@ mod tests {
         let held = std::process::Stdio::from(std::os::fd::OwnedFd::from(listener));
         let mut holder = std::process::Command::new("sleep").arg("60").stdin(held).spawn().unwrap();
         drop(inside);
-        let found = crate::port::ports_of(&[holder.id().cast_signed()]);
+        let pid = holder.id().cast_signed();
+        let found = crate::port::ports_of(&[pid]);
+        let listening = in_network_of(pid, || crate::sock_diag::listening(port));
         holder.kill().unwrap();
         holder.wait().unwrap();
         assert_eq!(found, [port]);
+        assert_eq!(listening.unwrap().len(), 1, "the kernel is asked inside");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! counted if they wait for a timer too. The kernel shows the file to those who may trace the process: root, or its user
 //! where kernel.yama.ptrace_scope permits it. It also counts for each socket what was sent to other services over TCP.
 
+use crate::private_network::in_network_of;
 use crate::proc_sockets;
 use crate::process;
 use crate::sock_diag::{self, SentSegments};
@@ -205,10 +206,13 @@ impl WaitSampler {
         self.sockets.extend(sockets.map(|socket| (socket.inode, (socket.local.port(), socket.remote))));
     }
 
-    /// The connections of the processes to services, with what was sent on each.
+    /// The connections of the processes to services, with what was sent on each. The kernel is asked in the network
+    /// namespaces of the processes: a container has another one than this process.
     fn sent_now(&self) -> Vec<(SentSegments, Ends)> {
         let own: HashSet<u64> = self.pids.iter().flat_map(|pid| crate::port::sockets_of(*pid)).collect();
-        let sockets = sock_diag::sent_segments().unwrap_or_default().into_iter();
+        let networks = crate::port::one_of_each_network(&self.pids).into_iter();
+        let sockets =
+            networks.flat_map(|pid| in_network_of(pid, sock_diag::sent_segments).unwrap_or_default());
         let with_ends = sockets.filter(|socket| own.contains(&socket.inode)).map(|socket| {
             let ends = (socket.local_port, socket.remote);
             (socket, ends)
