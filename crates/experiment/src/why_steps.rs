@@ -10,7 +10,7 @@ use crate::why_cause::Cause;
 use crate::why_profile::{COLLECT_LESS, DIVIDE_LOCK, contended_lock, kinds_of_work};
 use crate::why_waits::{REMOVE_SLEEP, WaitCause, called, many_calls, timers_of_requests, wait_causes};
 use paceline_escape::shell_word;
-use paceline_judge::{MIN_FULL, VerdictName, most_delayed_share};
+use paceline_judge::{MIN_FULL, VerdictName, cores_with_paceline, most_delayed_share};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
 use paceline_stats::{counted, percent_text, time_text};
 use schemars::JsonSchema;
@@ -352,6 +352,7 @@ fn from_limit(load: &LoadCommand, limit: &Limit, closed: &Run) -> Option<NextSte
             "Paceline was the limit, not the server: give it more threads.".to_owned(),
             load.why(&format!("-c {connections} -t {}", closed.generator.threads.saturating_add(1)), ""),
         ),
+        LimitKind::Neighbours if !cores_with_paceline(closed).is_empty() => beside_paceline(load, closed),
         LimitKind::Neighbours => (
             "Other processes take the server's cores: stop them, or pin the server to cores of its own.".to_owned(),
             "top -H".to_owned(),
@@ -376,6 +377,28 @@ fn from_limit(load: &LoadCommand, limit: &Limit, closed: &Run) -> Option<NextSte
     };
     let cause = if limit.kind == LimitKind::ServerThread { Cause::OneThread } else { Cause::Limit };
     Some(NextStep { cause, what, command: Some(command), because: limit_words(limit) })
+}
+
+/// What to do, with a command, if Paceline may run on the server's cores: other programs need not be the reason.
+fn beside_paceline(load: &LoadCommand, closed: &Run) -> (String, String) {
+    let online = closed.environment.cores;
+    let server = closed.server.as_ref();
+    let is_free = |core: &u32| server.is_some_and(|server| !server.cores.contains(core));
+    let listed = |cores: Vec<u32>| cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let what = "Paceline itself may take the server's cores:";
+    let free = listed((0..online).filter(is_free).collect());
+    if !free.is_empty() {
+        let command = format!("taskset -c {free} {}", load.why("", ""));
+        return (format!("{what} give it others, and stop other programs."), command);
+    }
+    if online < 2 {
+        return (format!("{what} run it on another machine, and stop other programs."), "top -H".to_owned());
+    }
+    // `paceline why` runs on the cores that the server leaves.
+    let fewer = listed((0..online - 1).collect());
+    let pid = server.map_or(0, |server| server.pid);
+    let what = format!("{what} give the server fewer, so that Paceline has one of its own, and stop other programs.");
+    (what, format!("taskset -acp {fewer} {pid}"))
 }
 
 /// Half of the achieved rate in the unit of `-r`: sessions per second if the load has sessions, else requests. A rate
@@ -642,6 +665,20 @@ mod tests {
         assert_eq!(steps[0].because, "The server's CPU limit was reached.");
         assert_eq!((steps[0].cause, steps[1].cause), (Cause::CpuLimit, Cause::Limit));
         assert!(steps.len() == 2, "{steps:?}");
+    }
+
+    #[test]
+    fn paceline_gets_other_cores_if_it_may_take_the_server_s() {
+        let limit = Limit { kind: LimitKind::Neighbours, evidence: String::new() };
+        let mut closed = run(LoopKind::Closed, 5.0, 4.9);
+        let command = |closed: &Run| from_limit(&of_url(), &limit, closed).unwrap().command.unwrap();
+        closed.generator.cores = vec![1];
+        closed.environment.cores = 2;
+        assert_eq!(command(&closed), "taskset -acp 0 1");
+        closed.environment.cores = 4;
+        assert_eq!(command(&closed), "taskset -c 2,3 paceline why http://h/");
+        closed.generator.cores = vec![3];
+        assert_eq!(command(&closed), "top -H", "only other programs can be the reason");
     }
 
     #[test]

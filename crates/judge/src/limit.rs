@@ -74,7 +74,12 @@ fn server(run: &Run) -> (LimitKind, String) {
         (LimitKind::ServerCpu, format!("{used}; {more}"))
     } else if delayed > MIN_DELAYED {
         let delay = percent_text(delayed);
-        let evidence = format!("a thread of the server waited for a core {delay} of the time; {used}");
+        let shared = match cores_with_paceline(run).is_empty() {
+            true => "",
+            false => "; Paceline may run on the same cores",
+        };
+        let evidence =
+            format!("a thread of the server waited for a core {delay} of the time; {used}{shared}");
         (LimitKind::Neighbours, evidence)
     } else if busiest >= Some(MIN_FULL) {
         (LimitKind::ServerThread, used)
@@ -84,6 +89,12 @@ fn server(run: &Run) -> (LimitKind, String) {
     } else {
         (LimitKind::Waiting, format!("{used}; the generator was {generator} busy"))
     }
+}
+
+/// The cores that the server and Paceline may both run on; none if the server is not on Paceline's machine.
+pub fn cores_with_paceline(run: &Run) -> Vec<u32> {
+    let cores = run.server.iter().flat_map(|server| &server.cores);
+    cores.copied().filter(|core| run.generator.cores.contains(core)).collect()
 }
 
 /// How a CPU limit of its control group stopped a server, if it did so in most of its periods.
@@ -171,6 +182,18 @@ mod tests {
         assert_eq!(judged(13.5, 2), LimitKind::ServerCpu);
         assert_eq!(judged(12.5, 2), LimitKind::Neighbours);
         assert_eq!(judged(13.5, 3), LimitKind::Neighbours, "it has another core");
+    }
+
+    #[test]
+    fn paceline_is_named_if_it_may_take_the_server_s_cores() {
+        let mut run = fixture::run(0);
+        run.loop_.kind = LoopKind::Closed;
+        run.server = Some(ServerUse { most_delayed_thread_share: Some(0.4), ..fixture::server_use(2, 5.0) });
+        let named = |run: &Run| run_limit(run).evidence.contains("Paceline");
+        run.generator.cores = vec![1];
+        assert!(named(&run) && cores_with_paceline(&run) == [1]);
+        run.generator.cores = vec![2];
+        assert!(!named(&run));
     }
 
     fn memory_use(change: impl Fn(&mut MemoryUse)) -> Option<MemoryUse> {
