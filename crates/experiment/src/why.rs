@@ -39,6 +39,10 @@ pub struct Why {
     pub costs: Vec<RequestCost>,
     /// What to try next, the most promising first.
     pub next: Vec<NextStep>,
+    /// The command that starts the server of the lab again, at the same URL, for the commands of `next`; none if the
+    /// server was not started for this answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serve: Option<String>,
     /// The verdicts on both loads, each once.
     pub verdicts: Vec<Verdict>,
     /// The profile of the server under the closed loop, without its tree of calls.
@@ -84,8 +88,9 @@ pub struct RequestCost {
 }
 
 /// Explains what limits a server from a closed loop with a profile and an open loop at half of its rate. `record` is
-/// the file of the closed loop's record: commands that need its job name it.
-pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) -> Why {
+/// the file of the closed loop's record: commands that need its job name it. `serve` starts the server again, if it was
+/// started for the loads.
+pub fn explain_why(url: &str, record: &str, serve: Option<String>, closed: &Run, half: Option<&Run>) -> Why {
     let limit = run_limit(closed);
     let half_failure = match half {
         None => Some("not measured: the closed loop had no valid response".to_owned()),
@@ -99,9 +104,11 @@ pub fn explain_why(url: &str, record: &str, closed: &Run, half: Option<&Run>) ->
             verdicts.push(verdict.clone());
         }
     }
+    let load = LoadCommand::new(url, closed, record).of_ended(serve.is_some());
     Why {
         url: url.to_owned(),
-        next: next_steps(&LoadCommand::new(url, closed, record), &limit, closed, half, &verdicts),
+        next: next_steps(&load, &limit, closed, half, &verdicts),
+        serve,
         limit,
         closed: WhyLoad::from_run(closed),
         half: half.map(WhyLoad::from_run),

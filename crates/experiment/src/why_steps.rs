@@ -63,6 +63,8 @@ pub(crate) struct LoadCommand {
     url: String,
     /// `--job FILE`, with the record of the closed loop, if the load has settings that flags of a step do not contain.
     job: Option<String>,
+    /// Whether the server was started for the load and has ended: its process has another number next time.
+    is_ended: bool,
 }
 
 impl LoadCommand {
@@ -70,7 +72,18 @@ impl LoadCommand {
     pub(crate) fn new(url: &str, closed: &Run, record: &str) -> Self {
         let is_plain = closed.job.as_ref().is_none_or(|job| job.is_plain());
         let job = (!is_plain).then(|| format!("--job {}", shell_word(record)));
-        Self { url: shell_word(url), job }
+        Self { url: shell_word(url), job, is_ended: false }
+    }
+
+    /// The same load of a server that has ended.
+    pub(crate) fn of_ended(self, is_ended: bool) -> Self {
+        Self { is_ended, ..self }
+    }
+
+    /// The number of the server's process in commands, `PID` if it is not known.
+    fn pid(&self, closed: &Run) -> String {
+        let server = closed.server.as_ref().filter(|_| !self.is_ended);
+        server.map_or("PID".to_owned(), |server| server.pid.to_string())
     }
 
     /// `paceline run` with this load and more flags, which override settings of the job.
@@ -98,13 +111,13 @@ pub(crate) fn next_steps(
     let mut steps: Vec<NextStep> = from_verdicts(verdicts, true).collect();
     steps.extend(from_busiest_thread(load, closed));
     steps.extend(from_collector(closed));
-    let waits = from_threads(closed, half);
+    let waits = from_threads(load, closed, half);
     let waiting = match waits.is_empty() {
         true => from_waiting(load, closed, half).or_else(|| from_lock(load, limit.kind, closed, half)),
         false => None,
     };
     steps.extend(waits);
-    let kinds = closed.profile.iter().flat_map(from_profile).chain(from_system_calls(closed));
+    let kinds = closed.profile.iter().flat_map(from_profile).chain(from_system_calls(load, closed));
     let kinds: Vec<NextStep> = kinds.collect();
     let limit_step = from_limit(load, limit, closed);
     // Functions say more than that the CPU is the limit, and that requests wait for their turn on it.
@@ -197,8 +210,8 @@ fn from_collector(closed: &Run) -> Option<NextStep> {
 }
 
 /// What the threads of the server wait for, and what it sends to other services.
-fn from_threads(closed: &Run, half: Option<&Run>) -> Vec<NextStep> {
-    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
+fn from_threads(load: &LoadCommand, closed: &Run, half: Option<&Run>) -> Vec<NextStep> {
+    let pid = load.pid(closed);
     let many: Vec<(&str, f64)> = many_calls(closed).collect();
     let calls = many.iter().map(|(address, messages)| NextStep {
         cause: Cause::ManyCalls,
@@ -210,7 +223,7 @@ fn from_threads(closed: &Run, half: Option<&Run>) -> Vec<NextStep> {
     let causes = wait_causes(closed, half).into_iter().filter(is_new).map(|cause| NextStep {
         cause: cause.cause(),
         what: cause.advice(),
-        command: Some(cause.command(pid)),
+        command: Some(cause.command(&pid)),
         because: cause.evidence(),
     });
     calls.chain(causes).collect()
@@ -226,7 +239,7 @@ fn from_waiting(load: &LoadCommand, closed: &Run, half: Option<&Run>) -> Option<
     let because = waiting_words(full, light);
     Some(match full.waiting_ns > DIFFERS * light.waiting_ns {
         true => from_growing_wait(load, closed, light.waiting_ns, because),
-        false => from_fixed_wait(closed, half, light.waiting_ns, because),
+        false => from_fixed_wait(load, closed, half, light.waiting_ns, because),
     })
 }
 
@@ -302,8 +315,14 @@ fn from_growing_wait(load: &LoadCommand, closed: &Run, waiting_ns: f64, because:
 }
 
 /// A wait that is the same at both rates: requests do not wait for each other.
-fn from_fixed_wait(closed: &Run, half: &Run, waiting_ns: f64, because: String) -> NextStep {
-    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
+fn from_fixed_wait(
+    load: &LoadCommand,
+    closed: &Run,
+    half: &Run,
+    waiting_ns: f64,
+    because: String,
+) -> NextStep {
+    let pid = load.pid(closed);
     if let Some(timers) = timers_of_requests(half, waiting_ns) {
         return NextStep {
             cause: Cause::Sleep,
@@ -396,7 +415,7 @@ fn beside_paceline(load: &LoadCommand, closed: &Run) -> (String, String) {
     }
     // `paceline why` runs on the cores that the server leaves.
     let fewer = listed((0..online - 1).collect());
-    let pid = server.map_or(0, |server| server.pid);
+    let pid = load.pid(closed);
     let what = format!("{what} give the server fewer, so that Paceline has one of its own, and stop other programs.");
     (what, format!("taskset -acp {fewer} {pid}"))
 }
@@ -424,9 +443,9 @@ fn from_profile(profile: &Profile) -> impl Iterator<Item = NextStep> {
 }
 
 /// What the number of system calls for each request suggests.
-fn from_system_calls(closed: &Run) -> Option<NextStep> {
+fn from_system_calls(load: &LoadCommand, closed: &Run) -> Option<NextStep> {
     let calls = closed.syscalls.as_ref().filter(|calls| are_many(calls))?;
-    let pid = closed.server.as_ref().map_or(0, |server| server.pid);
+    let pid = load.pid(closed);
     Some(NextStep {
         cause: Cause::SystemCalls,
         what: "Each request makes many system calls: read and write larger pieces, keep files and connections open, and do not ask the system again for what does not change.".to_owned(),
@@ -675,6 +694,9 @@ mod tests {
         closed.generator.cores = vec![1];
         closed.environment.cores = 2;
         assert_eq!(command(&closed), "taskset -acp 0 1");
+        let ended = of_url().of_ended(true);
+        let of_ended = from_limit(&ended, &limit, &closed).unwrap().command;
+        assert_eq!(of_ended.unwrap(), "taskset -acp 0 PID", "the next process has another number");
         closed.environment.cores = 4;
         assert_eq!(command(&closed), "taskset -c 2,3 paceline why http://h/");
         closed.generator.cores = vec![3];

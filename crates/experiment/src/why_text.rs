@@ -42,6 +42,9 @@ pub fn why_text(why: &Why) -> String {
         };
     }
     text += "\ntry next\n";
+    if let Some(serve) = why.serve.as_ref().filter(|_| !why.next.is_empty()) {
+        text += &format!("     the server has ended: start it again first (PID is its process)\n     {serve}\n");
+    }
     for (number, step) in (1..).zip(&why.next) {
         text += &format!("  {number}  {}\n", step.what);
         text += &step.command.as_ref().map_or(String::new(), |command| format!("     {command}\n"));
@@ -116,7 +119,7 @@ mod tests {
             ..Profile::default()
         });
         closed.syscalls = Some(calls(&[("write", 2.5), ("read", 1.0)]));
-        let why = explain_why("http://h/", "closed.json", &closed, Some(&run(LoopKind::Open)));
+        let why = explain_why("http://h/", "closed.json", None, &closed, Some(&run(LoopKind::Open)));
         let text = why_text(&why);
         for line in [
             "limit        server CPU: ",
@@ -131,7 +134,7 @@ mod tests {
         }
         assert!(why.costs.len() <= 3 && why.costs.is_sorted_by(|a, b| a.ns_per_request >= b.ns_per_request));
         let half = run(LoopKind::Open);
-        let text = why_text(&explain_why("http://h/?a=1&b=2", "closed.json", &closed, Some(&half)));
+        let text = why_text(&explain_why("http://h/?a=1&b=2", "closed.json", None, &closed, Some(&half)));
         assert!(text.starts_with("http://h/?a=1&b=2\n"), "{text}");
         assert!(text.contains("     paceline run 'http://h/?a=1&b=2' -c 4"), "{text}");
     }
@@ -143,7 +146,7 @@ mod tests {
             let server = closed.server.as_mut().unwrap();
             (server.user_s, server.system_s) = (Some(user_s), Some(server.cpu_s - user_s));
             closed.profile = profile;
-            why_text(&explain_why("http://h/", "closed.json", &closed, None))
+            why_text(&explain_why("http://h/", "closed.json", None, &closed, None))
         };
         let words = "; the kernel used 80 % of the CPU time of its processes";
         assert!(text(0.2 * 9.9, None).contains(&format!("over the window{words}\n")));
@@ -158,7 +161,7 @@ mod tests {
             let mut half = run(LoopKind::Open);
             let (evidence, remedy) = (BTreeMap::new(), String::new());
             half.verdicts = vec![Verdict { name: name.to_owned(), blame, severity, evidence, remedy }];
-            explain_why("http://h/", "closed.json", &run(LoopKind::Closed), Some(&half)).half.is_some()
+            explain_why("http://h/", "closed.json", None, &run(LoopKind::Closed), Some(&half)).half.is_some()
         };
         assert!(counts("steal", Blame::Environment, Severity::Invalid));
         assert!(counts("generator_lag", Blame::Generator, Severity::Caution));
@@ -170,7 +173,7 @@ mod tests {
     fn without_a_valid_response_no_part_of_a_request_is_known() {
         let mut closed = run(LoopKind::Closed);
         (closed.total.service_time_ns, closed.rate_per_s.achieved) = (None, 0.0);
-        let text = why_text(&explain_why("http://h/", "closed.json", &closed, None));
+        let text = why_text(&explain_why("http://h/", "closed.json", None, &closed, None));
         for line in [
             "at half      not measured: the closed loop had no valid response\n",
             "where the time of a request goes\n  not known: there was no valid response\n",
@@ -185,7 +188,8 @@ mod tests {
         let (name, evidence, remedy) = ("failed_requests".to_owned(), BTreeMap::new(), String::new());
         let (blame, severity) = (Blame::Server, Severity::Invalid);
         half.verdicts = vec![Verdict { name, blame, severity, evidence, remedy }];
-        let text = why_text(&explain_why("http://h/", "closed.json", &run(LoopKind::Closed), Some(&half)));
+        let closed = run(LoopKind::Closed);
+        let text = why_text(&explain_why("http://h/", "closed.json", None, &closed, Some(&half)));
         assert!(text.contains("at half      not usable: Requests failed.\n"), "{text}");
     }
 
@@ -195,11 +199,11 @@ mod tests {
         closed.server = None;
         let not_found = Some("the server's processes were not found on this machine".to_owned());
         (closed.profile_failure, closed.syscalls_failure) = (not_found.clone(), not_found);
-        let text = why_text(&explain_why("http://h/", "closed.json", &closed, None));
+        let text = why_text(&explain_why("http://h/", "closed.json", None, &closed, None));
         assert!(text.contains("limit        unknown: ") && text.contains("profile      none: "), "{text}");
         assert!(!text.contains("system calls not counted"), "the same reason once: {text}");
         closed.syscalls_failure = Some("perf trace failed: no rights".to_owned());
-        let other = why_text(&explain_why("http://h/", "closed.json", &closed, None));
+        let other = why_text(&explain_why("http://h/", "closed.json", None, &closed, None));
         assert!(other.contains("system calls not counted: perf trace failed: no rights\n"), "{other}");
         assert!(text.contains("not measured") && text.contains("--pid PID"), "{text}");
     }

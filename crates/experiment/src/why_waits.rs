@@ -90,7 +90,7 @@ impl WaitCause {
     }
 
     /// A command that shows the calls of the server in which it waits.
-    pub(crate) fn command(&self, pid: u32) -> String {
+    pub(crate) fn command(&self, pid: &str) -> String {
         let calls = match self.kind {
             WaitKind::Lock => return format!("gdb -p {pid} -batch -ex 'thread apply all backtrace 8'"),
             WaitKind::Timer => "nanosleep,clock_nanosleep",

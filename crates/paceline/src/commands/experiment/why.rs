@@ -9,7 +9,7 @@ use super::output::{ResultFlags, ResultFormats};
 use super::{ExperimentContext, ExperimentTarget, complaint};
 use crate::commands::format::Format;
 use crate::exit::{self, Status};
-use paceline_escape::TerminalText;
+use paceline_escape::{TerminalText, shell_word};
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, Why, explain_why, why_text};
 use paceline_stats::count_text;
 use std::path::Path;
@@ -72,7 +72,13 @@ fn answer(
     target: &ExperimentTarget,
     window: Duration,
 ) -> Result<Why, LoadError> {
+    let id = match target {
+        ExperimentTarget::Server(id) => Some(id.as_str()),
+        ExperimentTarget::Url(_) => None,
+    };
     let mut target = context.open(target, "")?;
+    let started = id.zip(target.server.as_ref());
+    let serve = started.map(|(id, server)| serve_again(id, &server.url, &context.flags));
     if !target.warm(context.flags.warm_limit())? {
         exit::say("the server was still getting faster when --warm-limit was reached");
     }
@@ -92,12 +98,43 @@ fn answer(
         false => None,
     };
     let half_run = half.as_ref().map(|(run, _)| run);
-    let mut why = explain_why(target.load.url(), &closed_record, &closed, half_run);
+    let mut why = explain_why(target.load.url(), &closed_record, serve, &closed, half_run);
     why.flame_graph = existing(&flame_graph);
     why.records = std::iter::once(closed_record).chain(half.map(|(_, record)| record)).collect();
     Ok(why)
 }
 
+/// The command that starts a server of the lab again as it was started, on the same port: URLs in commands stay valid.
+fn serve_again(id: &str, url: &str, flags: &LoadFlags) -> String {
+    let mut command = format!("paceline lab serve {} --form {} --profiled", shell_word(id), flags.lab_form());
+    if let Some(user) = &flags.user {
+        command += &format!(" --user {}", shell_word(user));
+    }
+    let port = url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
+    command + &port.map_or(String::new(), |port| format!(" --port {port}"))
+}
+
 fn existing(path: &Path) -> Option<String> {
     path.exists().then(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        load: LoadFlags,
+    }
+
+    #[test]
+    fn a_server_is_started_again_on_its_port() {
+        let flags = Flags::try_parse_from(["why", "--form", "cores", "--user", "nobody"]).unwrap().load;
+        assert_eq!(
+            serve_again("go-nethttp", "http://127.0.0.1:20123/", &flags),
+            "paceline lab serve go-nethttp --form cores --profiled --user nobody --port 20123"
+        );
+    }
 }
