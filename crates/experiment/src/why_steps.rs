@@ -10,7 +10,9 @@ use crate::why_cause::Cause;
 use crate::why_profile::{COLLECT_LESS, DIVIDE_LOCK, contended_lock, kinds_of_work};
 use crate::why_waits::{REMOVE_SLEEP, WaitCause, called, many_calls, timers_of_requests, wait_causes};
 use paceline_escape::shell_word;
-use paceline_judge::{MIN_FULL, VerdictName, cores_with_paceline, most_delayed_share};
+use paceline_judge::{
+    MIN_FULL, VerdictName, cores_with_paceline, is_server_short_of_memory, most_delayed_share,
+};
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
 use paceline_stats::{counted, percent_text, time_text};
 use schemars::JsonSchema;
@@ -380,6 +382,10 @@ fn from_limit(load: &LoadCommand, limit: &Limit, closed: &Run) -> Option<NextSte
             "Requests fail: look at a response and at the server's log first.".to_owned(),
             load.run("--debug"),
         ),
+        LimitKind::Memory if !is_server_short(closed) => (
+            "The machine was short of memory: find what else uses it, free it, and measure again.".to_owned(),
+            "ps aux --sort -rss".to_owned(),
+        ),
         LimitKind::Memory => (
             "Give the server more memory or a smaller heap, and watch its memory over a longer time.".to_owned(),
             load.run(&format!("-c {connections} -d 300s --full")),
@@ -396,6 +402,12 @@ fn from_limit(load: &LoadCommand, limit: &Limit, closed: &Run) -> Option<NextSte
     };
     let cause = if limit.kind == LimitKind::ServerThread { Cause::OneThread } else { Cause::Limit };
     Some(NextStep { cause, what, command: Some(command), because: limit_words(limit) })
+}
+
+/// Whether a shortage of memory was the server's, and not only the machine's.
+fn is_server_short(closed: &Run) -> bool {
+    let memory = closed.server.as_ref().and_then(|server| server.memory.as_ref());
+    memory.is_some_and(is_server_short_of_memory)
 }
 
 /// What to do, with a command, if Paceline may run on the server's cores: other programs need not be the reason.

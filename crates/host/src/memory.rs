@@ -2,7 +2,7 @@
 //!
 //! The limit is the lowest of the control groups above a process, in either version, and of the machine's memory. Pages
 //! swapped and processes killed are counts of the whole machine (`/proc/vmstat`), since a group's counts disappear with
-//! the group.
+//! the group. While it exists, its own count of killed processes says whose memory ran out.
 
 use crate::cgroup;
 use crate::system::{self, Pid};
@@ -18,6 +18,9 @@ pub struct MemoryAccount {
     pub swapped_bytes: u64,
     /// Processes killed because memory ran out, since the machine started.
     pub oom_kills: u64,
+    /// Processes of its control group and of those below it that were killed; none if the group does not count them.
+    #[serde(default)]
+    pub group_oom_kills: Option<u64>,
 }
 
 impl MemoryAccount {
@@ -29,15 +32,32 @@ impl MemoryAccount {
         let of_machine = machine_bytes(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
         let counts = fs::read_to_string("/proc/vmstat").unwrap_or_default();
         let pages = count(&counts, "pswpin") + count(&counts, "pswpout");
+        let group_oom_kills = pid.and_then(group_oom_kills);
         Self {
+            group_oom_kills,
             limit_bytes: of_groups.chain(of_machine).min(),
             swapped_bytes: pages * system::page_bytes(),
             oom_kills: count(&counts, "oom_kill"),
         }
     }
+
+    /// The processes of its control group that were killed since an earlier reading; none if one of both did not count.
+    pub fn group_oom_kills_since(&self, earlier: &Self) -> Option<u64> {
+        Some(self.group_oom_kills?.saturating_sub(earlier.group_oom_kills?))
+    }
 }
 
-/// A count of `/proc/vmstat`; 0 if the kernel does not have it.
+/// The processes of a process's group that were killed, by `memory.events` of version 2 or `memory.oom_control` of
+/// version 1. The machine's first group has no such count.
+fn group_oom_kills(pid: Pid) -> Option<u64> {
+    // The groups above also count those of other programs.
+    let own = cgroup::folders_above(pid, "memory").into_iter().next()?;
+    let files = ["memory.events", "memory.oom_control"].into_iter();
+    let text = files.map(|name| own.join(name)).find_map(|file| fs::read_to_string(file).ok())?;
+    text.contains("oom_kill ").then(|| count(&text, "oom_kill"))
+}
+
+/// A count of `/proc/vmstat` or of a group; 0 if the kernel does not have it.
 fn count(text: &str, key: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     line.and_then(|value| value.trim().parse().ok()).unwrap_or_default()
@@ -70,6 +90,9 @@ mod tests {
         let counts = "pswpin 3\npswpout 4\noom_kill 2\noom_killer 9\n";
         assert_eq!((count(counts, "pswpin"), count(counts, "oom_kill"), count(counts, "none")), (3, 2, 0));
         assert_eq!(machine_bytes("MemTotal: x"), None);
+        let kills = |group_oom_kills| MemoryAccount { group_oom_kills, ..MemoryAccount::default() };
+        assert_eq!(kills(Some(3)).group_oom_kills_since(&kills(Some(1))), Some(2));
+        assert_eq!(kills(Some(3)).group_oom_kills_since(&kills(None)), None);
     }
 
     #[test]

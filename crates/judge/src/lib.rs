@@ -30,6 +30,7 @@ pub use cpu_parts::{CpuPart, cpu_parts_of_run, cpu_parts_of_trial};
 pub use facts::{MIN_ACHIEVED, MIN_FULL, achieved_share, percentiles_of_run};
 pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY};
 pub use limit::{cores_with_paceline, run_limit};
+pub use memory::is_server_short_of_memory;
 pub use metric::{
     Better, Metric, MetricColumn, NO_SPREAD, SAMPLES_FOR_INTERVAL, Unit, Value, judged_times,
     metric_reference,

@@ -74,8 +74,12 @@ pub(crate) fn bound_in_trial(trial: &Trial) -> Option<TypedVerdict> {
 }
 
 fn bound_by(memory: &MemoryUse) -> Option<TypedVerdict> {
+    let is_server_s = is_server_short_of_memory(memory);
     let has_swapped = memory.swapped_bytes >= MemoryUse::MIN_SWAPPED_BYTES;
     let advice = match (memory.oom_kills > 0, has_swapped) {
+        (_, _) if !is_server_s => {
+            "The machine was short of memory, and the server is not known to be the reason: find what else used it (journalctl -k, ps aux --sort -rss), and free it or add memory."
+        }
         (true, _) => {
             "The kernel killed a process because memory ran out (see journalctl -k). Raise the memory limit, or give the server a smaller heap or fewer processes."
         }
@@ -95,16 +99,30 @@ fn bound_by(memory: &MemoryUse) -> Option<TypedVerdict> {
     })
 }
 
+/// Whether a shortage of memory was the server's: the kernel killed a process of its own control group, or it used
+/// nearly all that it may use. Otherwise any process of the machine may be the reason.
+pub fn is_server_short_of_memory(memory: &MemoryUse) -> bool {
+    memory.group_oom_kills.is_some_and(|kills| kills > 0) || near_limit(memory).is_some()
+}
+
+/// The limit of a server and the highest memory that it used, if that was near it.
+fn near_limit(memory: &MemoryUse) -> Option<(u64, u64)> {
+    let is_near = |limit: u64, peak: u64| {
+        (MIN_OF_LIMIT..=MAX_OF_LIMIT).contains(&ratio(peak as f64, limit as f64))
+    };
+    memory.limit_bytes.zip(memory.rss_bytes_peak).filter(|(limit, peak)| is_near(*limit, *peak))
+}
+
 /// Why memory was the limit of a server, in words; none if it was not.
 pub(crate) fn memory_shortage(memory: &MemoryUse) -> Option<String> {
     let amount = |bytes: u64| bytes_text(bytes as f64);
-    let near = memory
-        .limit_bytes
-        .zip(memory.rss_bytes_peak)
-        .filter(|(limit, peak)| (MIN_OF_LIMIT..=MAX_OF_LIMIT).contains(&ratio(*peak as f64, *limit as f64)));
-    match (memory.oom_kills, near) {
+    let of = match is_server_short_of_memory(memory) {
+        true => "",
+        false => " of the machine (not known to be the server's)",
+    };
+    match (memory.oom_kills, near_limit(memory)) {
         (kills @ 1.., _) => Some(format!(
-            "the kernel killed {} because memory ran out",
+            "the kernel killed {}{of} because memory ran out",
             counted(kills, "process", "processes")
         )),
         (0, Some((limit, peak))) => {
@@ -173,6 +191,23 @@ mod tests {
             assert_eq!(judged(10, megabytes), None, "{name}");
         }
         assert_eq!(judged(8, |second| 50.0 + 5.0 * second), None, "too few samples");
+    }
+
+    #[test]
+    fn a_shortage_is_the_machine_s_unless_the_server_s_figures_show_it() {
+        let killed = MemoryUse { oom_kills: 1, limit_bytes: Some(100), ..MemoryUse::default() };
+        let names_machine = |memory: &MemoryUse| {
+            let Some(TypedVerdict::MemoryBound { advice, .. }) = bound_by(memory) else { panic!("no verdict") };
+            let is_named = memory_shortage(memory).unwrap().contains("machine");
+            assert_eq!(is_named, advice.starts_with("The machine"), "{advice}");
+            is_named
+        };
+        assert!(names_machine(&killed));
+        assert!(names_machine(&MemoryUse { group_oom_kills: Some(0), ..killed }));
+        assert!(!names_machine(&MemoryUse { group_oom_kills: Some(1), ..killed }));
+        assert!(!names_machine(&MemoryUse { rss_bytes_peak: Some(95), ..killed }));
+        let swapped = MemoryUse { swapped_bytes: 16 << 20, ..MemoryUse::default() };
+        assert!(names_machine(&swapped));
     }
 
     #[test]

@@ -116,6 +116,7 @@ pub fn measure(
         rss_bytes_peak: loaded.as_ref().ok().and_then(|(_, followed)| rss_bytes_peak(followed)),
         swapped_bytes: to.swapped_bytes.saturating_sub(from.swapped_bytes),
         oom_kills: to.oom_kills.saturating_sub(from.oom_kills),
+        group_oom_kills: to.group_oom_kills_since(&from),
     });
     match loaded {
         Ok((before, followed)) => {

@@ -130,6 +130,9 @@ pub struct MemoryUse {
     pub swapped_bytes: u64,
     /// Processes on the machine that the kernel killed during the load because it was out of memory.
     pub oom_kills: u64,
+    /// Those of them in the server's own control group; none if that was not counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub group_oom_kills: Option<u64>,
 }
 
 impl MemoryUse {

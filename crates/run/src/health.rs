@@ -203,6 +203,7 @@ impl Health {
             rss_bytes_peak: None,
             swapped_bytes: end.swapped_bytes.saturating_sub(start.swapped_bytes),
             oom_kills: end.oom_kills.saturating_sub(start.oom_kills),
+            group_oom_kills: end.group_oom_kills_since(start),
         })
     }
 

@@ -72,7 +72,7 @@ fn memory_is_the_limit_after_swapping_or_a_kill() {
     assert_eq!(judged(used(400 << 20)), [], "the sum over processes counts shared pages several times");
     assert_eq!(judged(MemoryUse { limit_bytes: None, ..used(1 << 40) }), []);
     assert_eq!(judged(MemoryUse { swapped_bytes: 15 << 20, ..used(0) }), []);
-    assert!(judged(MemoryUse { swapped_bytes: 16 << 20, ..used(0) })[0].remedy.contains("swapped"));
+    assert!(judged(MemoryUse { swapped_bytes: 16 << 20, ..used(0) })[0].remedy.contains("machine was short"));
     let killed = judged(MemoryUse { oom_kills: 1, rss_bytes_peak: None, ..used(0) });
     assert_eq!((killed[0].severity, killed[0].blame), (Severity::Invalid, Blame::Environment));
     assert!(!killed[0].evidence.contains_key("rss_bytes_peak"), "{killed:?}");

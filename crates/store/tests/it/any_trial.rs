@@ -399,6 +399,7 @@ prop_compose! {
             memory: usage.as_ref().map(|usage| MemoryUse {
                 limit_bytes: usage.pss_bytes, rss_bytes_peak: usage.rss_bytes_after,
                 swapped_bytes: usage.rss_bytes_peak, oom_kills: usage.voluntary_switches,
+                group_oom_kills: usage.pss_bytes,
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
             core_frequencies: samples.iter().map(|(ns, _)| CoreFrequency { core: 0, frequency_mhz_end: Some(*ns), ..CoreFrequency::default() }).collect(),
