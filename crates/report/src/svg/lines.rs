@@ -6,7 +6,7 @@ use crate::format::number;
 use crate::run_text::load_words;
 use crate::{RoundMachines, Row, Table};
 use paceline_judge::{Metric, SAMPLES_FOR_INTERVAL, judged_times};
-use paceline_record::{Load, LoopKind, Phase, Run, TimeKind, Times, Trial};
+use paceline_record::{Load, LoopKind, Phase, Run, TimeKind, Times, Trial, Variant};
 
 /// Height of the drawing of percentile curves.
 const TALL: f64 = 360.0;
@@ -141,7 +141,7 @@ fn is_same_curve(a: &Table, b: &Table) -> bool {
         && besides_rate(&a.load) == besides_rate(&b.load)
 }
 
-/// A load without its rate, its length and its name.
+/// A load without its rate, its length and its name, also where the name of its twin or a command line contains them.
 fn besides_rate(load: &Load) -> Load {
     Load {
         name: String::new(),
@@ -149,6 +149,8 @@ fn besides_rate(load: &Load) -> Load {
         duration_s: None,
         requests: None,
         warmup_s: 0.0,
+        tool: None,
+        variant: load.variant.as_ref().map(|variant| Variant { of: String::new(), kind: variant.kind }),
         scaled: None,
         ..load.clone()
     }

@@ -4,7 +4,9 @@ use crate::built::{self, Seen};
 use crate::formats::{check, stored};
 use crate::grouping::SEEN;
 use paceline_judge::Metric;
-use paceline_record::{CapacityLoad, DatabaseLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Trial};
+use paceline_record::{
+    CapacityLoad, DatabaseLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Trial, Variant, VariantKind,
+};
 use paceline_report::{Chart, ErrorBar, Report, ServerRate, svg};
 
 fn drawn(name: &str) -> Option<String> {
@@ -74,6 +76,13 @@ fn each_machine_has_panels_with_its_own_launches() {
         picture.contains(", mariadb<") && picture.contains(", postgres<") && panels(&picture) == 2,
         "{picture}"
     );
+    // The twins of two steps have different names.
+    for trial in &mut trials {
+        let of = trial.load.name.clone();
+        trial.load.name.push_str("-close");
+        trial.load.variant = Some(Variant { of, kind: VariantKind::Close });
+    }
+    assert_eq!(panels(&drawn(Chart::LoadCurve, &trials)), 2);
 }
 
 /// A launch of a search that found a capacity of 1,000 per second.
