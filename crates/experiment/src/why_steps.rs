@@ -428,7 +428,9 @@ fn beside_paceline(load: &LoadCommand, closed: &Run) -> (String, String) {
     // `paceline why` runs on the cores that the server leaves.
     let fewer = listed((0..online - 1).collect());
     let pid = load.pid(closed);
-    let what = format!("{what} give the server fewer, so that Paceline has one of its own, and stop other programs.");
+    let what = format!(
+        "{what} give the server fewer, so that Paceline has one of its own, and stop other programs."
+    );
     (what, format!("taskset -acp {fewer} {pid}"))
 }
 

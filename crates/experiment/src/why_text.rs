@@ -43,7 +43,8 @@ pub fn why_text(why: &Why) -> String {
     }
     text += "\ntry next\n";
     if let Some(serve) = why.serve.as_ref().filter(|_| !why.next.is_empty()) {
-        text += &format!("     the server has ended: start it again first (PID is its process)\n     {serve}\n");
+        text +=
+            &format!("     the server has ended: start it again first (PID is its process)\n     {serve}\n");
     }
     for (number, step) in (1..).zip(&why.next) {
         text += &format!("  {number}  {}\n", step.what);

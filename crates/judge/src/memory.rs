@@ -107,9 +107,8 @@ pub fn is_server_short_of_memory(memory: &MemoryUse) -> bool {
 
 /// The limit of a server and the highest memory that it used, if that was near it.
 fn near_limit(memory: &MemoryUse) -> Option<(u64, u64)> {
-    let is_near = |limit: u64, peak: u64| {
-        (MIN_OF_LIMIT..=MAX_OF_LIMIT).contains(&ratio(peak as f64, limit as f64))
-    };
+    let is_near =
+        |limit: u64, peak: u64| (MIN_OF_LIMIT..=MAX_OF_LIMIT).contains(&ratio(peak as f64, limit as f64));
     memory.limit_bytes.zip(memory.rss_bytes_peak).filter(|(limit, peak)| is_near(*limit, *peak))
 }
 
@@ -197,7 +196,9 @@ mod tests {
     fn a_shortage_is_the_machine_s_unless_the_server_s_figures_show_it() {
         let killed = MemoryUse { oom_kills: 1, limit_bytes: Some(100), ..MemoryUse::default() };
         let names_machine = |memory: &MemoryUse| {
-            let Some(TypedVerdict::MemoryBound { advice, .. }) = bound_by(memory) else { panic!("no verdict") };
+            let Some(TypedVerdict::MemoryBound { advice, .. }) = bound_by(memory) else {
+                panic!("no verdict")
+            };
             let is_named = memory_shortage(memory).unwrap().contains("machine");
             assert_eq!(is_named, advice.starts_with("The machine"), "{advice}");
             is_named

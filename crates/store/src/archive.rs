@@ -425,9 +425,11 @@ mod tests {
     #[test]
     fn every_round_of_the_project_is_read() {
         let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
-        let folders = std::fs::read_dir(history).unwrap().map(|entry| entry.unwrap().path());
-        let rounds: Vec<PathBuf> = folders.filter(|folder| folder.join(ROUND).exists()).collect();
-        assert!(!rounds.is_empty());
+        let folders = [history.join("archive"), history];
+        let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+        let rounds: Vec<PathBuf> =
+            entries.map(|entry| entry.unwrap().path()).filter(|folder| folder.join(ROUND).exists()).collect();
+        assert!(rounds.len() > 10, "{rounds:?}");
         rounds.iter().for_each(|folder| drop(read(folder).unwrap()));
     }
 

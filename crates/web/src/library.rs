@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn a_round_that_says_it_is_huge_hides_no_other_one() {
-        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/archive");
         let folder = tempfile::tempdir().unwrap();
         for (name, is_huge) in [("sold-on-go-2026-11-21", true), ("frameworks-2026-11-22", false)] {
             let (from, to) = (history.join(name), folder.path().join(name));

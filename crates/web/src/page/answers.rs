@@ -412,7 +412,8 @@ mod tests {
     use std::path::Path;
 
     fn measured() -> (Round, Vec<Trial>) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/archive/sold-on-go-2026-11-21");
         archive::read(&folder).unwrap()
     }
 

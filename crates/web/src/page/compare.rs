@@ -265,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_side_names_every_processor_that_it_ran_on_once() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/archive/sold-on-go-2026-11-21");
         let (round, mut trials) = archive::read(&folder).unwrap();
         let half = trials.len() / 2;
         for (place, run) in trials.iter_mut().filter_map(|trial| trial.run.as_mut()).enumerate() {

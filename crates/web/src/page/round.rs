@@ -502,7 +502,8 @@ mod tests {
 
     #[test]
     fn a_descriptive_metric_has_neither_ranks_nor_a_difference_to_be_ranked_by() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/archive/sold-on-go-2026-11-21");
         let (round, trials) = archive::read(&folder).unwrap();
         let page = page(&Records { round, trials, unreadable: Vec::new() });
         let table = page.tables.iter().find(|table| !table.single).unwrap();
@@ -520,7 +521,8 @@ mod tests {
 
     #[test]
     fn a_server_lists_the_sources_that_published_its_figures() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/sold-on-go-2026-11-21");
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/archive/sold-on-go-2026-11-21");
         let (round, trials) = archive::read(&folder).unwrap();
         let page = page(&Records { round, trials, unreadable: Vec::new() });
         assert_eq!(page.servers["go-nethttp"].sources, ["001", "000"]);

@@ -101,7 +101,7 @@ fn direct_beside_balanced_has_the_numbers_of_the_json_report() {
 
 #[test]
 fn twins_on_one_instance_are_not_above_the_tables() {
-    let [page, report] = page_and_report("sold-on-go-2026-11-21");
+    let [page, report] = page_and_report("archive/sold-on-go-2026-11-21");
     assert!(!list(&report, "pairings").is_empty());
     assert_eq!(page["pairings"], serde_json::json!([]));
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// Writes a site of two rounds of different machines, which are a level deeper than in `history`.
 fn site(folder: &Path, name: &str) -> PathBuf {
     let rounds = folder.join("results");
-    for (machine, round) in [("here", "sold-on-go-2026-11-21"), ("there", "source-001")] {
-        let copy = rounds.join(machine).join(round);
+    for (machine, round) in [("here", "archive/sold-on-go-2026-11-21"), ("there", "source-001")] {
+        let copy = rounds.join(machine).join(Path::new(round).file_name().unwrap());
         fs::create_dir_all(&copy).unwrap();
         for file in ["round.json", "trials.ndjson.gz"] {
             fs::copy(root().join("history").join(round).join(file), copy.join(file)).unwrap();
