@@ -87,7 +87,7 @@ impl BuildNeeds {
         // Where the parsers differ, each could hide what the other one uses.
         for parser in [Parser::BuildKit, Parser::Imagebuilder] {
             let continuation = Continuation { parser, escape };
-            let mut known = Known { stages: BTreeSet::new(), arguments: BTreeMap::new(), given };
+            let mut known = Known::of_given(given);
             for instruction in instructions(text, continuation) {
                 needs.add(&instruction.line, &mut known, true);
                 needs.add_below(&instruction, continuation, &mut known);
@@ -104,28 +104,29 @@ impl BuildNeeds {
             "ARG" => {
                 for (name, default) in words.iter().filter_map(|word| word.split_once('=')) {
                     let value = if is_certain { known.value(name, default) } else { format!("${name}") };
-                    known.arguments.insert(name.to_owned(), value);
+                    known.define(name, value);
                 }
             }
             "FROM" => {
                 let mut names = words.iter().filter(|word| !word.starts_with("--"));
-                self.add_image(names.next().unwrap_or(&""), known);
+                self.add_image(names.next().unwrap_or(&""), known, &known.global);
                 if let (Some(word), Some(name)) = (names.next(), names.next())
                     && word.eq_ignore_ascii_case("as")
                     && is_certain
                 {
                     known.stages.insert(name.to_ascii_lowercase());
                 }
+                known.begin_stage(is_certain);
             }
             "COPY" | "ADD" => {
                 let from = words.iter().find_map(|word| word.strip_prefix("--from="));
-                from.iter().for_each(|from| self.add_image(from, known));
+                from.iter().for_each(|from| self.add_image(from, known, &known.arguments));
             }
             "RUN" => {
                 words
                     .iter()
                     .filter_map(|word| mounted_from(word))
-                    .for_each(|from| self.add_image(from, known));
+                    .for_each(|from| self.add_image(from, known, &known.arguments));
                 self.add_programs(line);
             }
             _ => {}
@@ -158,8 +159,9 @@ impl BuildNeeds {
         }
     }
 
-    fn add_image(&mut self, image: &str, known: &Known<'_>) {
-        let image = expanded(image, &known.arguments, known.given);
+    /// Adds an image, with the values of these build arguments in its name.
+    fn add_image(&mut self, image: &str, known: &Known<'_>, arguments: &BTreeMap<String, String>) {
+        let image = expanded(image, arguments, known.given);
         let is_stage = known.stages.contains(&image.to_ascii_lowercase()) || image.parse::<u32>().is_ok();
         let is_new = !image.is_empty() && image != "scratch" && !is_stage;
         if is_new && !self.images.contains(&image) {
@@ -189,11 +191,38 @@ impl BuildNeeds {
 /// What the instructions so far have defined, and the caller's build arguments.
 struct Known<'a> {
     stages: BTreeSet<String>,
+    /// The build arguments before the first `FROM`: the only ones that a `FROM` uses, whatever a stage defines
+    /// (Dockerfile reference, understand how ARG and FROM interact).
+    global: BTreeMap<String, String>,
+    /// Those of the present stage, and the global ones that it may use.
     arguments: BTreeMap<String, String>,
+    has_stage: bool,
     given: &'a BTreeMap<String, String>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    fn of_given(given: &'a BTreeMap<String, String>) -> Self {
+        let (global, arguments) = (BTreeMap::new(), BTreeMap::new());
+        Self { stages: BTreeSet::new(), global, arguments, has_stage: false, given }
+    }
+
+    fn define(&mut self, name: &str, value: String) {
+        if !self.has_stage {
+            self.global.insert(name.to_owned(), value.clone());
+        }
+        self.arguments.insert(name.to_owned(), value);
+    }
+
+    /// A stage begins, without the arguments of the one before. If that is not certain, no value is.
+    fn begin_stage(&mut self, is_certain: bool) {
+        if is_certain {
+            self.has_stage = true;
+            self.arguments.clone_from(&self.global);
+        } else {
+            self.arguments.iter_mut().for_each(|(name, value)| *value = format!("${name}"));
+        }
+    }
+
     /// The value of a build argument with this default.
     fn value(&self, name: &str, default: &str) -> String {
         let default = default.trim_matches(['"', '\'']);
@@ -491,6 +520,18 @@ mod tests {
     }
 
     #[test]
+    fn an_argument_of_a_stage_hides_no_image() {
+        let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
+        let text = "ARG BASE=evil/image\nFROM a AS one\nARG BASE=a\nFROM $BASE\n";
+        assert_eq!(images(text), ["a", "evil/image"]);
+        // What a stage has changed is the global value again in the next.
+        let text = "ARG OF=evil/image\nFROM a\nARG OF=a\nFROM b\nARG OF\nCOPY --from=$OF /x /x\n";
+        assert_eq!(images(text), ["a", "b", "evil/image"]);
+        let text = "FROM a\nARG OF=b\nRUN --mount=type=bind,from=$OF,target=/x ls\n";
+        assert_eq!(images(text), ["a", "b"]);
+    }
+
+    #[test]
     fn a_heredoc_hides_no_image() {
         let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
         for name in ["EOF", "'EOF'", "-\"EOF\"", "'any text'"] {
@@ -498,7 +539,9 @@ mod tests {
             let text = format!("FROM a\nRUN <<{name}\nFROM x AS evil/image\n{end}\nFROM evil/image\n");
             assert_eq!(images(&text), ["a", "x", "evil/image"], "{name}");
         }
-        assert_eq!(images("ARG A=b\nFROM a\nCOPY <<E /x\nARG A=a\nE\nFROM $A\n"), ["a", "$A"]);
+        assert_eq!(images("ARG A=b\nFROM a\nCOPY <<E /x\nARG A=a\nE\nFROM $A\n"), ["a", "b"]);
+        let copied = "FROM a\nARG A=b\nCOPY <<E /x\nARG A=a\nE\nCOPY --from=$A /x /x\n";
+        assert_eq!(images(copied), ["a", "$A"]);
         for word in ["'<<EOF'", "\\<<EOF", "<<<EOF", "<< EOF", "it's <<EOF", "${A^} <<EOF"] {
             let text = format!("FROM a\nRUN echo {word}\nFROM evil/image\nEOF\n");
             assert_eq!(images(&text), ["a", "evil/image"], "{word}");
