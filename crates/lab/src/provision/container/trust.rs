@@ -67,7 +67,8 @@ impl Provisioner {
             });
         }
         let path = self.state_dir.join(ACCEPTED);
-        let line = format!("{digest} {}\n", source.display());
+        // A line break in the folder's name would begin the line of another content.
+        let line = format!("{digest} {}\n", source.display().to_string().replace('\n', " "));
         let kept = fs::create_dir_all(&self.state_dir)
             .and_then(|()| fs::OpenOptions::new().create(true).append(true).open(&path))
             .and_then(|mut file| file.write_all(line.as_bytes()));

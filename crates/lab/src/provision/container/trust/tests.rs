@@ -50,6 +50,19 @@ fn an_argument_is_no_right() {
 }
 
 #[test]
+fn consent_is_for_one_content_whatever_the_name_of_its_folder() {
+    let mut context = Context::new();
+    context.tree.write("context/a\nb/Dockerfile", "FROM scratch\n");
+    context.container.source = context.path("a\nb");
+    let folders = &context.tree.catalogue().folders;
+    let provisioner = Provisioner::new(folders, Vec::new(), Interrupt::never());
+    let provisioner = provisioner.trusting(vec![context.container.source.clone()]);
+    let digest = context.digest().unwrap();
+    provisioner.check_accepted("go-server", &context.container, &digest).unwrap();
+    assert!(provisioner.is_accepted(&digest) && !provisioner.is_accepted("b"));
+}
+
+#[test]
 fn kind_and_permissions_of_a_file_count() {
     let context = Context::new();
     context.tree.write("context/sub/target", "x");
