@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The digest of a folder's content. A copy by tar has the same digest; file contents are not read.
@@ -32,6 +32,10 @@ fn add(digest: &mut Sha256, root: &Path, folder: &Path) -> io::Result<()> {
             continue;
         }
         let found = fs::symlink_metadata(&path)?;
+        // A server that was killed may leave its socket, which tar does not copy.
+        if found.file_type().is_socket() {
+            continue;
+        }
         let is_folder = found.is_dir();
         let target = if found.is_symlink() { fs::read_link(&path)? } else { PathBuf::new() };
         let numbers = if is_folder { (0, 0) } else { (found.len(), found.mtime()) };
@@ -108,6 +112,7 @@ mod tests {
         let copied = std::process::Command::new("cp").arg("-a").args([&from, &to]).status().unwrap();
         assert!(copied.success());
         fs::write(from.join(".paceline/version.log"), "noise").unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(from.join("a/socket")).unwrap();
         assert_eq!(digest(&from).unwrap(), digest(&to).unwrap());
         fs::write(to.join("a/file"), "12").unwrap();
         assert_ne!(digest(&from).unwrap(), digest(&to).unwrap());
