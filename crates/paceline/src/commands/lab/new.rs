@@ -76,10 +76,6 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
                     above the current folder";
         return Err(Complaint::usage(what).hint(hint).into());
     }
-    fs::create_dir(&folder).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),
-        _ => Complaint::environment(format!("cannot create {}: {error}", folder.display())),
-    })?;
     let mut files = vec![(folder.join(MANIFEST_FILE), manifest), (folder.join("README.md"), readme(id))];
     if let Some(path) = &arguments.path {
         let file = arguments.workload_file(&folder, catalogue);
@@ -88,6 +84,10 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         }
         files.push((file, workload_of(path)));
     }
+    fs::create_dir(&folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),
+        _ => Complaint::environment(format!("cannot create {}: {error}", folder.display())),
+    })?;
     for (path, text) in &files {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;

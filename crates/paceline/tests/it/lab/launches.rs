@@ -392,6 +392,15 @@ fn the_steps_that_lab_new_prints_can_be_run() {
 }
 
 #[test]
+fn a_new_server_that_is_refused_leaves_no_folder() {
+    let tree = Tree::new();
+    tree.write("workloads/python-mine.toml", "about = \"Of a server that was removed.\"\n");
+    let ran = tree.run(&["lab", "new", "python-mine", "--path", "/"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("python-mine.toml"), "{ran:?}");
+    assert!(!tree.path("servers/python-mine").exists());
+}
+
+#[test]
 fn the_port_of_a_server_that_ignores_its_own_is_named() {
     let script = "import http.server, socketserver, time\n\
                   s = socketserver.TCPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler)\n\
