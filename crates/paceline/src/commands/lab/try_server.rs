@@ -7,7 +7,7 @@ use super::selection::{provisioner, start_case};
 use super::{check, setup};
 use crate::commands::{report, round};
 use crate::exit::{Complaint, Status, fitted_lines, print, say};
-use crate::file;
+use crate::file::{self, FileIdentity};
 use crate::lab_folders::complain;
 use paceline_catalogue::{Catalogue, MANIFEST_FILE, Manifest, Plan, Select};
 use paceline_lab::{Provisioner, ServerState};
@@ -60,6 +60,10 @@ pub fn run(arguments: &Arguments, mut catalogue: Catalogue) -> anyhow::Result<St
         None => PathBuf::from(format!("{}.html", server.id)),
     };
     let badge = page.with_extension("svg");
+    if FileIdentity::of_path(&page) == FileIdentity::of_path(&badge) {
+        let what = format!("{} is the place of the badge: name the page differently", page.display());
+        return Err(Complaint::usage(what).hint("-o FILE.html also writes FILE.svg").into());
+    }
     [&page, &badge].into_iter().try_for_each(|path| file::check_writable(path))?;
     let plan = catalogue.plan(&arguments.plan).map_err(complain)?;
     let workload = workload(&server, &plan, arguments.workload.as_deref(), &catalogue)?;

@@ -63,6 +63,7 @@ fn a_server_that_fails_a_check_is_not_measured() {
         (&["own"][..], 2, "own has no server.toml"),
         (&["own/python-mine", "--against", "python-oter"], 2, "did you mean `python-other`?"),
         (&["own/python-mine", "--workload", "json"], 2, "its workloads: hello"),
+        (&["own/python-mine", "-o", "mine.svg"], 2, "mine.svg is the place of the badge"),
     ] {
         let ran = tree.run(&[&["lab", "try"], arguments].concat());
         assert!(ran.code == Some(code) && ran.stderr.contains(reported), "{ran:?}");
