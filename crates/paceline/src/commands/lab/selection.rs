@@ -88,6 +88,17 @@ impl ServerSelection {
     }
 }
 
+/// The commands that make servers ready to start: a container has no set-up, and its build says what it lacks.
+pub(super) fn remedy<'a>(servers: impl Iterator<Item = &'a Arc<Manifest>>) -> String {
+    let (built, set_up): (Vec<_>, Vec<_>) = servers.partition(|server| server.container.is_some());
+    let commands = [("setup", set_up), ("build", built)].into_iter().filter(|(_, some)| !some.is_empty());
+    let commands = commands.map(|(name, some)| {
+        let ids: Vec<&str> = some.iter().map(|server| server.id.as_str()).collect();
+        format!("paceline lab {name} {}", ids.join(" "))
+    });
+    commands.collect::<Vec<_>>().join("; ")
+}
+
 /// Checks that a server has the form; the error lists the forms that it has.
 pub(super) fn check_form(server: &Manifest, form: &str) -> anyhow::Result<()> {
     if server.form(form).is_some() {

@@ -3,7 +3,7 @@
 //! It sets the server up and checks it like `setup` and `check`, then carries out a plan in which the server is measured
 //! beside others and beside a copy of itself, and writes the round's page and a badge.
 
-use super::selection::{provisioner, start_case};
+use super::selection::{provisioner, remedy, start_case};
 use super::{check, setup};
 use crate::commands::{report, round};
 use crate::exit::{Complaint, Status, fitted_lines, print, say};
@@ -158,16 +158,15 @@ fn others(
         }
         match provisioner.state(&other).map_err(complain)? {
             ServerState::NotBuilt | ServerState::Stale | ServerState::Ready => others.push(other),
-            ServerState::Lacking(_) | ServerState::NotSetUp | ServerState::Untrusted => {
-                absent.push(other.id.clone())
-            }
+            ServerState::Lacking(_) | ServerState::NotSetUp | ServerState::Untrusted => absent.push(other),
         }
     }
     if absent.is_empty() {
         return Ok(others);
     }
-    let (what, names) = (format!("not set up: {}", absent.join(", ")), absent.join(" "));
-    let hint = format!("set them up with: paceline lab setup {names}");
+    let ids: Vec<&str> = absent.iter().map(|other| other.id.as_str()).collect();
+    let what = format!("not set up: {}", ids.join(", "));
+    let hint = format!("set them up with: {}", remedy(absent.iter()));
     if is_asked {
         return Err(Complaint::environment(what).hint(hint).into());
     }

@@ -138,6 +138,8 @@ fn only_root_builds_a_container_and_the_engine_is_podman_or_docker() {
     assert!(other.code == Some(2) && other.stderr.contains("podman, docker"), "{other:?}");
     let checked = boxed.run(&["lab", "check", "python-boxed", "--idle", "10ms"]);
     assert!(is_root() || checked.stdout.contains("root's rights"), "{checked:?}");
+    // A container has no set-up: `lab setup` would say that there is nothing to do.
+    assert!(checked.stderr.contains("set them up with: paceline lab build python-boxed"), "{checked:?}");
     let refused = boxed.run(&["lab", "build", "python-boxed", "--trust", "."]);
     assert!(is_root() || refused.code == Some(3) && refused.stderr.contains("root's rights"), "{refused:?}");
     assert!(is_root() || boxed.calls().is_empty(), "{}", boxed.calls());

@@ -7,7 +7,7 @@
 mod server;
 mod table;
 
-use super::selection::{ServerSelection, check_form, check_workloads, working};
+use super::selection::{ServerSelection, check_form, check_workloads, remedy, working};
 use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, fitted_lines, print};
 use crate::lab_folders::{complain, scratch, server_user, shepherd_command};
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     }
     outcome?;
     arguments.print.print_document(&table.document(seed))?;
-    status(&table, broken, &arguments.selection)
+    status(&table, broken, &servers, &arguments.selection)
 }
 
 /// Checks at once for each core, by default: a check waits for most of its time, and one at a time leaves a core idle.
@@ -214,7 +214,12 @@ fn print_in_order(
     Ok(())
 }
 
-fn status(table: &CheckTable, broken: usize, selection: &ServerSelection) -> anyhow::Result<Status> {
+fn status(
+    table: &CheckTable,
+    broken: usize,
+    servers: &[Arc<Manifest>],
+    selection: &ServerSelection,
+) -> anyhow::Result<Status> {
     if table.failed() + broken > 0 {
         return Ok(Status::Failed);
     }
@@ -223,9 +228,9 @@ fn status(table: &CheckTable, broken: usize, selection: &ServerSelection) -> any
     if named.is_empty() {
         return Ok(Status::Done);
     }
-    let names = named.join(" ");
-    Err(Complaint::environment(format!("not checked, because they are not set up: {names}"))
-        .hint(format!("set them up with: paceline lab setup {names}"))
+    let those = servers.iter().filter(|server| named.contains(&server.id.as_str()));
+    Err(Complaint::environment(format!("not checked, because they are not set up: {}", named.join(" ")))
+        .hint(format!("set them up with: {}", remedy(those)))
         .into())
 }
 
