@@ -199,30 +199,13 @@ pub struct ResumeFlags {
     pub dashboards: DashboardFlags,
 }
 
-/// Parses the value of `--on`.
-fn machines(on: &str) -> anyhow::Result<Machines> {
-    Ok(on.parse().map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?)
-}
-
 impl ResumeFlags {
     /// The command of the load generator, if one was given: `paceline run` with flags if several generators share the
     /// load.
     pub fn generator(&self) -> anyhow::Result<Option<String>> {
         let mut command = String::new();
         if let Some(on) = &self.on {
-            let machines = machines(on)?;
-            let roles: Vec<&str> = match &machines {
-                Machines::Named(hosts) => hosts.iter().map(|(role, _)| role.as_str()).collect(),
-                Machines::Slurm { .. } => Vec::new(),
-            };
-            let is_here = matches!(machines, Machines::Named(_)) && !roles.contains(&"server");
-            if is_here && self.listen.is_none() {
-                let what = format!(
-                    "--on {on}: servers run on this machine, and the loaders on other machines need its address"
-                );
-                let hint = "add --listen ADDRESS, or server=HOST to --on";
-                return Err(Complaint::usage(what).hint(hint).into());
-            }
+            self.machines(on)?;
             command.push_str(&format!(" --on {on}"));
         }
         if let Some(loaders) = self.loaders {
@@ -231,7 +214,29 @@ impl ResumeFlags {
         Ok(if command.is_empty() { self.generator.clone() } else { Some(format!("paceline{command}")) })
     }
 
-    /// The machines in a round's generator command, if any; `user` is the user that servers run as.
+    /// Parses the value of `--on`, and checks that loaders on other machines can reach servers on this one.
+    fn machines(&self, on: &str) -> anyhow::Result<Machines> {
+        let machines = on.parse::<Machines>();
+        let machines = machines.map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?;
+        let is_here = match &machines {
+            Machines::Named(hosts) => hosts.iter().all(|(role, _)| role != "server"),
+            Machines::Slurm { .. } => false,
+        };
+        if is_here && self.listen.is_none() {
+            let what = format!(
+                "--on {on}: servers run on this machine, and the loaders on other machines need its address"
+            );
+            let hint = match self.resume {
+                Some(_) => "add --listen ADDRESS, as when the round was begun",
+                None => "add --listen ADDRESS, or server=HOST to --on",
+            };
+            return Err(Complaint::usage(what).hint(hint).into());
+        }
+        Ok(machines)
+    }
+
+    /// The machines in a round's generator command, if any; `user` is the user that servers run as. A resumed round has
+    /// them from its record, and the address of its servers from the flags again.
     pub fn fleet(
         &self,
         generator: Option<&str>,
@@ -244,7 +249,7 @@ impl ResumeFlags {
         };
         let (Some(&"paceline"), Some(on)) = (words.first(), value("--on")) else { return Ok(None) };
         Ok(Some(FleetSettings {
-            machines: machines(on)?,
+            machines: self.machines(on)?,
             loaders: value("--loaders").and_then(|count| count.parse().ok()),
             listen: self.listen,
             queue_limit: self.queue_limit,
@@ -268,6 +273,19 @@ mod tests {
     struct TestFlags {
         #[command(flatten)]
         arguments: Arguments,
+    }
+
+    #[test]
+    fn a_resumed_round_needs_the_address_of_its_servers_again() {
+        let flags = |more: &[&str]| {
+            TestFlags::parse_from([&["round", "--resume"][..], more].concat()).arguments.resume_flags
+        };
+        let kept = Some("paceline --on ssh:loader=n1");
+        let refused = flags(&[]).fleet(kept, None).unwrap_err().to_string();
+        assert!(refused.contains("the loaders on other machines need its address"), "{refused}");
+        assert!(flags(&["--listen", "10.0.0.1"]).fleet(kept, None).unwrap().is_some());
+        let elsewhere = Some("paceline --on ssh:server=n1,loader=n2");
+        assert!(flags(&[]).fleet(elsewhere, None).unwrap().is_some());
     }
 
     #[test]

@@ -118,6 +118,8 @@ pub fn open(
         }
     };
     let generator = generator::of_round(&mut begun.round, resume_flags.generator()?.as_deref())?;
+    // Its machines are checked before anything is stored: a resumed round has them in its generator's command.
+    resume_flags.fleet(begun.round.generator.as_deref(), None)?;
     let (neighbours, shares_with) = machine::join_machine(
         &Id::parse(&begun.round.id)?,
         resume_flags.share_machine,
