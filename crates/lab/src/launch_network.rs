@@ -1,7 +1,8 @@
 //! The network of a launch: a private one for a server with a fixed port, so that the port is free.
 //!
 //! The thread that carries the launch out is in it, with all processes that it starts: server, database, checks and
-//! generator. On several machines, and without root's rights, a launch uses the machine's network and the real port.
+//! generator. On several machines, at an address of the machine (`--listen`), and without root's rights, a launch uses
+//! the machine's network and the real port.
 
 use crate::launch::LaunchError;
 use crate::provision::Provisioner;
@@ -30,7 +31,9 @@ impl Provisioner {
     /// # Errors
     /// [`LaunchError::Fault`] if the network was made and cannot be entered.
     pub fn enter_network(&self, server: &Manifest) -> Result<LaunchNetwork, LaunchError> {
-        if !server.fixed.needs_network() {
+        // A private network has no other address of the machine.
+        let is_inside = self.listen().is_loopback() || self.listen().is_unspecified();
+        if !server.fixed.needs_network() || !is_inside {
             return Ok(LaunchNetwork { inside: None });
         }
         let network = match PrivateNetwork::create() {
@@ -49,5 +52,30 @@ impl Provisioner {
             LaunchError::fault(Stage::Start, format!("cannot enter a private network: {error}"), false)
         })?;
         Ok(LaunchNetwork { inside: Some(inside) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_catalogue::fixture::TestTree;
+    use paceline_host::Interrupt;
+    use std::net::IpAddr;
+
+    #[test]
+    fn a_server_at_an_address_of_the_machine_is_in_its_network() {
+        let tree = TestTree::with(&["go-server"]);
+        let catalogue = tree.catalogue();
+        let mut server = (*catalogue.server("go-server").unwrap()).clone();
+        server.fixed.port = Some(8080);
+        let is_private = |listen: [u8; 4]| {
+            let provisioner = Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
+            let provisioner = provisioner.listening_on(IpAddr::from(listen));
+            let network = provisioner.enter_network(&server).unwrap();
+            network.is_private()
+        };
+        assert!(!is_private([192, 0, 2, 1]));
+        // Only root can make one.
+        assert_eq!(is_private([127, 0, 0, 1]), PrivateNetwork::create().is_ok());
     }
 }

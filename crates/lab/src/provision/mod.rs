@@ -163,6 +163,11 @@ impl Provisioner {
         Self { listen, ..self }
     }
 
+    /// The address that servers listen on.
+    pub(crate) fn listen(&self) -> IpAddr {
+        self.listen
+    }
+
     /// Builds containers with this engine; without one, with the first that is installed.
     #[must_use]
     pub fn with_engine(self, engine: Option<ContainerEngine>) -> Self {
