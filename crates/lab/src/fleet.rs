@@ -35,7 +35,7 @@ const DATABASE: &str = "database";
 /// The same for a balancer's machine.
 const BALANCER: &str = "balancer";
 /// The same for a generator's machine.
-const LOADER: &str = "loader";
+pub(crate) const LOADER: &str = "loader";
 /// Time of a launch beyond its loads, for Slurm's time limit: copying, starting, validating, becoming idle.
 const AROUND_LAUNCH: Duration = Duration::from_secs(300);
 /// The same for each load.
@@ -313,6 +313,17 @@ impl ReservedMachines {
         let server = self.server.as_ref().map_or(here.as_deref(), |node| node.machine_id());
         let uses = |node: &Node| node.cores().iter().flatten().any(|core| server_cores.contains(core));
         self.loader_nodes.iter().any(|node| server.is_some() && node.machine_id() == server && uses(node))
+    }
+
+    /// Whether the server's machine is another one, and the generator is on this one.
+    pub(crate) fn is_loaded_from_here(&self) -> bool {
+        self.server.is_some() && self.loaders.is_none()
+    }
+
+    /// Whether the server's machine is this one under another name.
+    pub(crate) fn is_server_here(&self) -> bool {
+        let here = machine_id();
+        here.is_some() && self.server.as_ref().is_some_and(|node| node.machine_id() == here.as_deref())
     }
 
     /// Where the generators run, where they do on other machines.

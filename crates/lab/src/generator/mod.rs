@@ -24,6 +24,8 @@ pub use follow::{FollowOptions, ObservedRun, follow};
 pub(crate) use record::{check_ended, stderr_tail};
 
 use crate::LabError;
+use crate::fleet::LOADER;
+use paceline_host::Machines;
 use paceline_peers::{PrintedReport, launchable, peer};
 use personality::Personality;
 use std::path::Path;
@@ -67,7 +69,8 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn LoadGene
     if let [DEFAULT_GENERATOR, flags @ ..] = words.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
         && flags.first().is_some_and(|flag| flag.starts_with("--"))
     {
-        return Ok(Box::new(paceline::Paceline::new(own.to_vec()).with_flags(&words[1..])));
+        let flags = flags_of_generator(&words[1..]);
+        return Ok(Box::new(paceline::Paceline::new(own.to_vec()).with_flags(&flags)));
     }
     if let [DEFAULT_GENERATOR, ..] = words.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
         && let Some(tool) = Personality::of_round(own, &words[1..])
@@ -81,6 +84,19 @@ pub fn generator(asked: Option<&str>, own: &[String]) -> Result<Box<dyn LoadGene
         return Err(LabError::Generator { problem: not_understood(&words[0]) });
     }
     Ok(Box::new(paceline::Paceline::new(words)))
+}
+
+/// The flags of a round's command that are for its generator: if `--on` places no loader, but only other roles, the
+/// generator runs on this machine.
+fn flags_of_generator(flags: &[String]) -> Vec<String> {
+    let mut kept = flags.to_vec();
+    if let Some(at) = kept.iter().position(|flag| flag == "--on")
+        && let Some(Ok(Machines::Named(hosts))) = kept.get(at + 1).map(|on| on.parse::<Machines>())
+        && hosts.iter().all(|(role, _)| role != LOADER)
+    {
+        kept.drain(at..=at + 1);
+    }
+    kept
 }
 
 /// Paceline's own generator, which profiles the server in a second window; the flame graph is written to a file.
@@ -177,6 +193,11 @@ pub(crate) mod tests {
         assert!(
             line("paceline --on slurm --loaders 2").unwrap().ends_with(" --events 9 --on slurm --loaders 2")
         );
+        // Without a loader elsewhere it is here: `paceline run` has no other role.
+        let here = line("paceline --on ssh:server=n1,database=n2 --loaders 2").unwrap();
+        assert!(here.ends_with(" --events 9 --loaders 2"), "{here}");
+        let there = line("paceline --on ssh:server=n1,loader=n2").unwrap();
+        assert!(there.ends_with(" --events 9 --on ssh:server=n1,loader=n2"), "{there}");
     }
 
     #[test]

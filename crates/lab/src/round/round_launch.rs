@@ -116,12 +116,16 @@ impl RunningRound<'_> {
             Some(reserved) => with_database_apart(pinning, reserved),
             None => pinning,
         };
-        // Loaders on other machines leave this machine's cores to the server.
-        let disjoint = match reserved.filter(|reserved| reserved.loaders().is_some()) {
-            Some(reserved) => !reserved.has_loader_on(&pinning.server),
-            None => pinning.disjoint,
-        };
-        Pinning { disjoint, ..pinning }
+        // Loaders on other machines leave this machine's cores to the server, and a server there to the generator.
+        match reserved {
+            Some(reserved) if reserved.loaders().is_some() => {
+                Pinning { disjoint: !reserved.has_loader_on(&pinning.server), ..pinning }
+            }
+            Some(reserved) if reserved.is_loaded_from_here() => {
+                Pinning { generator: cores.numbers(), disjoint: !reserved.is_server_here(), ..pinning }
+            }
+            _ => pinning,
+        }
     }
 
     /// A cell after a first run is not valid on another launch: it failed with this one, for this reason.

@@ -214,17 +214,21 @@ impl ResumeFlags {
         Ok(if command.is_empty() { self.generator.clone() } else { Some(format!("paceline{command}")) })
     }
 
-    /// Parses the value of `--on`, and checks that loaders on other machines can reach servers on this one.
+    /// Parses the value of `--on`, and checks that other machines that send requests to servers on this one can reach
+    /// them. A database on another machine is sent requests from here.
     fn machines(&self, on: &str) -> anyhow::Result<Machines> {
         let machines = on.parse::<Machines>();
         let machines = machines.map_err(|error| Complaint::usage(format!("--on {on}: {error}")))?;
-        let is_here = match &machines {
-            Machines::Named(hosts) => hosts.iter().all(|(role, _)| role != "server"),
+        let needs_address = match &machines {
+            Machines::Named(hosts) => {
+                let has = |role: &str| hosts.iter().any(|(known, _)| known == role);
+                !has("server") && (has("loader") || has("balancer"))
+            }
             Machines::Slurm { .. } => false,
         };
-        if is_here && self.listen.is_none() {
+        if needs_address && self.listen.is_none() {
             let what = format!(
-                "--on {on}: servers run on this machine, and the loaders on other machines need its address"
+                "--on {on}: servers run on this machine, and loaders or a balancer on other machines need its address"
             );
             let hint = match self.resume {
                 Some(_) => "add --listen ADDRESS, as when the round was begun",
@@ -282,7 +286,8 @@ mod tests {
         };
         let kept = Some("paceline --on ssh:loader=n1");
         let refused = flags(&[]).fleet(kept, None).unwrap_err().to_string();
-        assert!(refused.contains("the loaders on other machines need its address"), "{refused}");
+        assert!(refused.contains("loaders or a balancer on other machines need its address"), "{refused}");
+        assert!(flags(&[]).fleet(Some("paceline --on ssh:database=n2"), None).unwrap().is_some());
         assert!(flags(&["--listen", "10.0.0.1"]).fleet(kept, None).unwrap().is_some());
         let elsewhere = Some("paceline --on ssh:server=n1,loader=n2");
         assert!(flags(&[]).fleet(elsewhere, None).unwrap().is_some());
