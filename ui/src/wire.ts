@@ -64,7 +64,7 @@ export interface Answer {
   metric: MetricPage;
   /** What the table can tell apart, as a sentence. */
   resolution: string | null;
-  /** The round. */
+  /** The round, with the machine that the table was measured on. */
   round: RoundEntry;
   /** The first rows. */
   rows: (AnswerRow)[];
@@ -603,7 +603,7 @@ export interface Connections {
   service_time_ns_p50?: Served;
   /** The lowest number of concurrent streams that the server allowed on a connection, if below `depth`. */
   streams_allowed?: number;
-  /** Segments of its TCP connections that were lost or late. */
+  /** What the kernel counted on its TCP connections: segments that were lost or late, round-trip times, and what limited sending. */
   tcp?: TcpCounts;
 }
 
@@ -631,6 +631,24 @@ export interface CoreDistance {
   usual_ns: number;
   /** How long the load was delayed because the distance was not the usual one, in seconds. */
   waited_s: number;
+}
+
+/** The clock frequency of one core at both ends of the window, and how often heat reduced it meanwhile. What the kernel does not report is missing, and so is a frequency that took long to read or is that of an idle core. */
+export interface CoreFrequency {
+  /** Number of the core, from 0. */
+  core: number;
+  /** Its frequency without turbo, in MHz (`cpufreq/base_frequency`). */
+  frequency_mhz_base?: number;
+  /** The same at the end of the window. */
+  frequency_mhz_end?: number;
+  /** Its highest frequency, in MHz (`cpufreq/cpuinfo_max_freq`). */
+  frequency_mhz_max?: number;
+  /** Its frequency at the beginning of the window, in MHz (`cpufreq/scaling_cur_freq`). */
+  frequency_mhz_start?: number;
+  /** The same for its package (`thermal_throttle/package_throttle_count`), whose cores all count it. */
+  package_throttle_events?: number;
+  /** How often the core was throttled in the window because it was too hot (`thermal_throttle/core_throttle_count`). */
+  throttle_events?: number;
 }
 
 /** Time of one core over the window, in seconds. */
@@ -665,6 +683,14 @@ export interface Counts {
   timed_out: number;
   /** Requests that still waited for a connection when the drain's limit was over. */
   unsent: number;
+}
+
+/** A part of the CPU time of a request. */
+export interface CpuPartPage {
+  /** Its name: user, kernel, interrupts, and the database or what else is behind the server. */
+  name: string;
+  /** CPU time per request, in nanoseconds. */
+  ns_per_request: number;
 }
 
 /** The source of the CPU time of a process tree. */
@@ -966,7 +992,7 @@ export interface FigurePage {
   launches: number;
   /** The lower end of the 95 % interval; without one, the lowest launch. */
   low: number;
-  /** The first and the last rank that it may have in its table; none where it is not compared. */
+  /** The first and the last rank that it may have in its table; none where it is not compared, and of a descriptive metric. */
   ranks?: (number)[];
   /** Whether too few requests were sampled for this percentile. */
   too_few?: boolean;
@@ -1073,6 +1099,8 @@ export interface Generator {
   by_core?: (CoreTime)[];
   /** CPU time of each thread. */
   by_thread: (GeneratorThread)[];
+  /** Clock frequency of the generator's cores, and of the server's if it is on this machine: of the first 16, if the kernel reports it (rarely in a virtual machine). Of a run of several loaders it is in each loader's entry. */
+  core_frequencies?: (CoreFrequency)[];
   /** The cores they may run on. */
   cores: (number)[];
   /** `busy_s` per request sent in the window, in nanoseconds. */
@@ -1384,6 +1412,8 @@ export interface LiveSecond {
   bytes_sent: number;
   /** Requests without a connection, because connecting failed. */
   connect_failed: number;
+  /** Requests of this second and of all before it that did not end as `ok`, also of seconds that are no longer kept. */
+  failed_so_far: number;
   /** Requests whose connection broke. */
   io_failed: number;
   /** Time until the window ends, in seconds, if it is known. */
@@ -1682,6 +1712,10 @@ export interface Measured {
   stream_examples?: StreamExamples;
   /** The most important figures, under the same keys for both loops. */
   summary?: Summary;
+  /** The system calls of the server for each request, if requested (`--syscalls`). */
+  syscalls?: SystemCalls;
+  /** Why system calls were not counted although it was requested. */
+  syscalls_failure?: string;
   /** The URL that was measured, and the connection to it. */
   target: Target;
   /** The report that a terminal shows of it. */
@@ -1702,6 +1736,8 @@ export interface Measured {
 
 /** Memory limits and pressure of a server under a load. */
 export interface MemoryUse {
+  /** Those of them in the server's own control group; none if that was not counted. */
+  group_oom_kills?: number;
   /** Its memory limit, in bytes: the lowest limit of its control groups, or the machine's memory. */
   limit_bytes?: number;
   /** Processes on the machine that the kernel killed during the load because it was out of memory. */
@@ -1728,7 +1764,9 @@ export interface MetricPage {
   definition: string;
   /** Its id, which stands in addresses: the key in JSON and CSV. */
   id: string;
-  /** Whether less of it is better. */
+  /** Whether it only describes: neither more nor less of it is better. */
+  is_neutral?: boolean;
+  /** Whether less of it is better; of a descriptive metric, whether less of it stands first. */
   less_is_better: boolean;
   /** Its name as a title. */
   name: string;
@@ -2431,6 +2469,10 @@ export interface Run {
   stream_examples?: StreamExamples;
   /** The most important figures, under the same keys for both loops. */
   summary?: Summary;
+  /** The system calls of the server for each request, if requested (`--syscalls`). */
+  syscalls?: SystemCalls;
+  /** Why system calls were not counted although it was requested. */
+  syscalls_failure?: string;
   /** The URL that was measured, and the connection to it. */
   target: Target;
   /** From actual send; a request without a complete response by then is `timed_out`. */
@@ -2449,6 +2491,8 @@ export interface Run {
 export interface RunPage {
   /** The command that repeats it. */
   command: string;
+  /** The CPU time of a request by where it was spent; empty where that is not known. */
+  cpu_parts: (CpuPartPage)[];
   /** What each of them means. */
   explanations: Record<string, Explanation>;
   /** The trial's id, or the run's where there is no trial. */
@@ -2567,6 +2611,18 @@ export interface Segment {
   stream_events?: EventCounts;
   /** From the first byte of a stream's body to the end of the stream, for each stream that ended as asked. */
   stream_time_ns?: Times;
+}
+
+/** For how long sending was limited, added up over the connections of a run, from when each was opened until it was closed or the run ended. The kernel counts these times in clock ticks (1 to 10 ms). */
+export interface SendLimits {
+  /** Connections with such a time. */
+  receive_window_connections: number;
+  /** Time in which the server's receive window was full, in nanoseconds (`tcpi_rwnd_limited` of linux/tcp.h). */
+  receive_window_ns: number;
+  /** Connections with such a time. */
+  send_buffer_connections: number;
+  /** Time in which the send buffer of the generator's socket was too small, in nanoseconds (`tcpi_sndbuf_limited`). */
+  send_buffer_ns: number;
 }
 
 /** How the values of a series are read. */
@@ -2698,10 +2754,14 @@ export interface ServerUse {
   rss_bytes_peak?: number;
   /** Time runnable but not running, all threads, in seconds. */
   run_delay_s?: number;
+  /** The part of `cpu_s` in kernel mode, in seconds. */
+  system_s?: number;
   /** Threads when the window ended. */
   threads: number;
   /** What a CPU limit of the control group of its first process cost in the window, if it was reached. */
   throttling?: Throttling;
+  /** The part of `cpu_s` in user mode, in seconds. This and `system_s` add up to `cpu_s`; the shares are those of utime and stime (proc_pid_stat(5)). Both are missing if fewer than 10 clock ticks (0.1 s) were counted, and in records of older versions. */
+  user_s?: number;
   /** CPU time as a share of the window on all cores that it may run on, 0 to 1. */
   utilization: number;
 }
@@ -2802,7 +2862,7 @@ export interface Sheet {
 
 /** One side. */
 export interface Side {
-  /** The machine it ran on. */
+  /** The processors of the machines that it ran on, each once. */
   cpu_model: string;
   /** The facts of its round. */
   round: About;
@@ -3022,6 +3082,38 @@ export interface Summary {
 /** The kind of time in a summary. */
 export type SummaryTime = "response" | "service";
 
+/** One kind of system call. */
+export interface SystemCall {
+  /** Calls per request. */
+  calls_per_request: number;
+  /** Calls that returned an error, per request. `EAGAIN` of a socket without data is one. */
+  errors_per_request: number;
+  /** Its name, as perf prints it. */
+  name: string;
+  /** Mean time from the start of a call to its end, in nanoseconds. It includes waiting: that of `epoll_wait` is mostly the time until something happens. */
+  time_ns_mean: number;
+}
+
+/** The system calls of the server, in a window of the same load after the measured one. */
+export interface SystemCalls {
+  /** Valid responses per second in the traced window: beside the rate of the run, the cost of tracing. */
+  achieved_per_s: number;
+  /** The kinds with the most calls, at most twenty, the most frequent first. */
+  calls: (SystemCall)[];
+  /** System calls of all kinds per request. */
+  calls_per_request: number;
+  /** Events that perf lost, because it could not keep up. Above 0, the numbers of calls are lower bounds. */
+  lost_events: number;
+  /** Valid responses while calls were counted: the divisor of all numbers per request. */
+  requests: number;
+  /** Threads and processes that the server started meanwhile, whose calls are not counted. Above 0, the numbers of calls are lower bounds. */
+  threads_started: number;
+  /** The tracer and its version. */
+  tool: string;
+  /** Length of the traced window, in seconds. */
+  window_s: number;
+}
+
 /** The rows of one workload, load and form on one machine. */
 export interface TablePage {
   /** `single` or `cores`. */
@@ -3068,12 +3160,18 @@ export interface Target {
 
 /** What the kernel counted on the connections of a run over their whole lives, failed attempts included. */
 export interface TcpCounts {
+  /** The congestion window of each connection at the same moment, in segments (`tcpi_snd_cwnd`). */
+  congestion_window_segments?: Served;
   /** Connections that were counted. */
   connections: number;
   /** Segments that were received out of order: an earlier one was lost or late. */
   out_of_order: number;
   /** Segments that were sent again: they, or their acknowledgements, were lost or late. */
   retransmits: number;
+  /** The smoothed round-trip time of each connection when it was closed or the run ended, in nanoseconds (`tcpi_rtt` of linux/tcp.h, in steps of a microsecond): from a segment to its acknowledgement. The server's kernel often delays that until the response, for up to 40 ms: then it contains the server's time. */
+  round_trip_time_ns?: Served;
+  /** What limited sending, since Linux 4.10. */
+  send_limits?: SendLimits;
 }
 
 /** The rounds with published figures beside their own. */
@@ -3140,7 +3238,7 @@ export interface TimelineLine {
   form: string;
   /** The load. */
   load: Load;
-  /** The machine: processor and its number of cores. */
+  /** The machine: processor and its number of cores, with a number from the second of alike machines on. No other machine of the page has this name. */
   machine: string;
   /** The metric that its tables are ordered by. */
   metric: string;
@@ -3168,6 +3266,8 @@ export interface TimelinePoint {
   changes: Record<string, Ratio>;
   /** The name of the load in it. */
   load: string;
+  /** The label of the machine in it. */
+  machine: string;
   /** Its plan. */
   plan: string;
   /** The round. */
@@ -3332,6 +3432,8 @@ export interface Trial {
   capacity?: FoundCapacity;
   /** How far apart the cores of server and generator were; only for loads of at most 15 s on a virtual machine that is not shared with other rounds, with both on disjoint cores of it. */
   core_distance?: CoreDistance;
+  /** Clock frequency over the window of the cores of server, balancer and database: of the first 16, if the launch ran on the lab's machine and the kernel reports it. The generator's are in the run. */
+  core_frequencies?: (CoreFrequency)[];
   /** Time of every core over the window, with interrupts and steal separately. */
   cores: (CoreTime)[];
   /** Results of the database, if the launch had one. */
@@ -3434,8 +3536,12 @@ export interface Usage {
   run_delay_s: number;
   /** The source of the CPU time. */
   source: CpuSource;
+  /** The part of `cpu_s` in kernel mode, in seconds. */
+  system_s?: number;
   /** Highest observed number of threads. */
   threads_peak: number;
+  /** The part of `cpu_s` in user mode, in seconds. This and `system_s` add up to `cpu_s`; the shares are those that its source reports. Both are missing if fewer than 10 clock ticks (0.1 s) were counted, and in records of older versions. */
+  user_s?: number;
   /** CPU time as a share of its cores, 0 to 1. */
   utilization: number;
   /** Number of voluntary context switches. */

@@ -375,7 +375,7 @@ mod tests {
             system_ticks: [(7, system_ticks), (8, 0)].into(),
             ..Default::default()
         };
-        let used = |ticks, system_ticks| {
+        let used = |ticks: u64, system_ticks: u64| {
             let samples = Mutex::new([Some(sample(5, 5)), Some(sample(5 + ticks, 5 + system_ticks))]);
             let watch = ServerWatch { samples, ..ServerWatch::of_roots(FoundBy::Pid, vec![7]) };
             watch.used(2.0, 10).unwrap()

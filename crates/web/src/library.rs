@@ -494,10 +494,11 @@ mod tests {
 
     #[test]
     fn a_round_that_says_it_is_huge_hides_no_other_one() {
-        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history/archive");
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
         let folder = tempfile::tempdir().unwrap();
-        for (name, is_huge) in [("sold-on-go-2026-11-21", true), ("frameworks-2026-11-22", false)] {
-            let (from, to) = (history.join(name), folder.path().join(name));
+        for (name, is_huge) in [("archive/sold-on-go-2026-11-21", true), ("frameworks-2026-11-22", false)] {
+            let from = history.join(name);
+            let to = folder.path().join(from.file_name().unwrap());
             std::fs::create_dir(&to).unwrap();
             std::fs::copy(from.join("trials.ndjson.gz"), to.join("trials.ndjson.gz")).unwrap();
             let text = std::fs::read_to_string(from.join("round.json")).unwrap();
