@@ -146,7 +146,7 @@ Error distribution:
         let counts = report.counts;
         assert_eq!((counts.ok, counts.bad_status, counts.io_failed), (13_300, 12, 64));
         assert_eq!((report.duration_s(), report.bytes.body), (Some(1.0012), 159_600));
-        assert_eq!(report.requests_per_s, Some(13_284.6581 * (13_312.0 / 13_376.0)));
+        assert_eq!(report.requests_per_s, Some(13_284.658_1 * (13_312.0 / 13_376.0)));
         let refused = SUMMARY.replace("[200]\t13300 responses", "").replace("[503]\t12 responses", "");
         assert_eq!(read(&PrintedReport::from_output(&refused)).unwrap().requests_per_s, Some(0.0));
         let nothing = SUMMARY.replace("0.0120", "NaN").replace("0.0001", "NaN").replace("0.0048", "NaN");
