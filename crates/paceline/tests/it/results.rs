@@ -80,6 +80,8 @@ impl Terms {
             ["ratio", above @ .., "/", server, workload, load, metric] => {
                 ratio(&self.figure_or_observed(above)?, &self.figure(&[server, workload, load, metric])?.1)
             }
+            // The rate under a load's twin as a share of that under the load, launch by launch.
+            ["twin", twin, server, workload] => share(&self.twin(twin, server, workload)?),
             _ => {
                 let (metric, figure) = self.figure(&words)?;
                 Some(shown(metric, &figure))
@@ -101,6 +103,14 @@ impl Terms {
         let row = self.table(workload, load, form)?.rows.iter().find(|row| row.server.id == server)?;
         let metric = Metric::parse(metric)?;
         Some((metric, row.figures.get(metric)?.clone()))
+    }
+
+    /// The rate of a server under a twin as a share of that under the load whose twin it is.
+    fn twin(&self, twin: &str, server: &str, workload: &str) -> Option<Figure> {
+        let mut pairings = self.report.pairings.iter();
+        let pairing = pairings
+            .find(|pairing| pairing.twin == twin && pairing.workload == workload && pairing.form == "single")?;
+        pairing.rows.iter().find(|row| row.server == server)?.achieved_ratio.clone()
     }
 
     /// A figure, or that of a source: `observed SERVER LOAD WHAT`, which has no interval.
@@ -205,9 +215,15 @@ fn ratio(above: &Figure, below: &Figure) -> Option<String> {
     let ratio = above.shown() / below.shown();
     let half = half(above).hypot(half(below));
     let ends = [ratio * (-half).exp(), ratio * half.exp()];
-    ratio.is_finite().then(|| match half {
-        0.0 => format!("{ratio:.2}"),
-        _ => format!("{ratio:.2} ({:.2} to {:.2})", ends[0], ends[1]),
+    share(&Figure { median: ratio, interval: (half > 0.0).then_some(ends), ..Figure::default() })
+}
+
+/// A ratio with its interval, if it has one.
+fn share(ratio: &Figure) -> Option<String> {
+    let shown = ratio.shown();
+    shown.is_finite().then(|| match ratio.interval {
+        Some([low, high]) => format!("{shown:.2} ({low:.2} to {high:.2})"),
+        None => format!("{shown:.2}"),
     })
 }
 
