@@ -60,7 +60,8 @@ enum Action {
         /// The folder to write to; it is created
         folder: PathBuf,
     },
-    /// Add rounds: exported folders, and reports of ab, wrk, wrk2, siege, hey, k6, vegeta, oha, zrk, TechEmpower, HttpArena
+    /// Add rounds: exported folders, and reports of ab, autocannon, fortio, h2load, hey, httperf, k6, oha, siege,
+    /// vegeta, wrk, wrk2, zrk, TechEmpower and HttpArena
     Import {
         /// Folders of exported rounds, and report files of other load generators
         #[arg(required = true)]
