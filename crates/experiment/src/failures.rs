@@ -51,7 +51,7 @@ impl ObservedOutcomes {
         Self {
             scheduled: counts.scheduled,
             not_ok: counts.scheduled.saturating_sub(counts.ok),
-            censored: counts.timed_out.saturating_add(counts.unsent),
+            censored: counts.censored(),
             not_ok_share_allowed: run.not_ok_share_allowed,
             unusable_because: unusable_because(&run.verdicts, &run.gates),
         }

@@ -250,7 +250,7 @@ impl LoadResult {
             connections: run.loop_.connections,
             scheduled: run.total.counts.scheduled,
             ok: run.total.counts.ok,
-            censored: run.total.counts.timed_out.saturating_add(run.total.counts.unsent),
+            censored: run.total.counts.censored(),
             not_ok_share_allowed: run.not_ok_share_allowed,
             response_time_ns: run.total.response_time_ns.as_ref().map(TimeSummary::from_times),
             service_time_ns: run.total.service_time_ns.as_ref().map(TimeSummary::from_times),

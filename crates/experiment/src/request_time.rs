@@ -26,7 +26,7 @@ impl RequestTime {
     pub(crate) fn of_run(run: &Run) -> Self {
         let mean = |times: Option<&paceline_record::Times>| times.map_or(0.0, |times| times.mean);
         let mean_ns = mean(judged_times(&run.total, run.loop_.kind));
-        let requests = run.total.counts.scheduled.saturating_sub(run.total.counts.unsent) as f64;
+        let requests = run.total.counts.attempted() as f64;
         let before_ns = match run.loop_.kind {
             LoopKind::Open => {
                 mean(run.total.connection_wait_ns.as_ref()) + mean(run.total.generator_lag_ns.as_ref())

@@ -113,25 +113,12 @@ pub(crate) fn window(run: &Run) -> Vec<RunSlice> {
 fn slice(Span { start_ns, end_ns }: Span, intervals: &[&Interval]) -> RunSlice {
     let mut slice = RunSlice { start_ns, end_ns, ..RunSlice::default() };
     for Interval { block, .. } in intervals.iter().filter(|interval| interval.phase != Phase::Connect) {
-        slice.counts = added(slice.counts, block.counts);
+        slice.counts.add(&block.counts);
         if let Some(times) = block.service_time_ns.as_ref().filter(|times| times.count > slice.service.1) {
             slice.service = (times.p50, times.count);
         }
     }
     slice
-}
-
-pub(crate) fn added(a: Counts, b: Counts) -> Counts {
-    Counts {
-        scheduled: a.scheduled.saturating_add(b.scheduled),
-        ok: a.ok.saturating_add(b.ok),
-        bad_status: a.bad_status.saturating_add(b.bad_status),
-        bad_body: a.bad_body.saturating_add(b.bad_body),
-        connect_failed: a.connect_failed.saturating_add(b.connect_failed),
-        io_failed: a.io_failed.saturating_add(b.io_failed),
-        timed_out: a.timed_out.saturating_add(b.timed_out),
-        unsent: a.unsent.saturating_add(b.unsent),
-    }
 }
 
 pub(crate) fn is_open(run: &Run) -> bool {
@@ -209,9 +196,8 @@ pub(crate) fn percentiles_of<const N: usize>(
 
 /// A time that is spread over the requests of a run, as a share of their mean time.
 pub(crate) fn share_of_mean_time(run: &Run, seconds: f64) -> f64 {
-    let sent = run.total.counts.scheduled.saturating_sub(run.total.counts.unsent);
     let mean_ns = judged_times(&run.total, run.loop_.kind).map_or(0.0, |times| times.mean);
-    let all_s = mean_ns / 1e9 * sent as f64;
+    let all_s = mean_ns / 1e9 * run.total.counts.attempted() as f64;
     if all_s > 0.0 { seconds / all_s } else { 0.0 }
 }
 

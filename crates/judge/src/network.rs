@@ -36,7 +36,7 @@ pub(crate) fn retransmits(run: &Run) -> Option<TypedVerdict> {
     // Repeated attempts to connect are counted as sent again, too.
     let attempts = run.kernel.map_or(0, |kernel| kernel.syn_retransmits);
     let sent_again = tcp.retransmits.saturating_sub(attempts);
-    let requests = run.total.counts.scheduled.saturating_sub(run.total.counts.unsent);
+    let requests = run.total.counts.attempted();
     let lost = (sent_again + tcp.out_of_order) as f64;
     let times = judged_times(&run.total, run.loop_.kind)?;
     let is_in_times = times.p99_9 >= MIN_RTO_NS && times.p50 < MIN_RTO_NS;
@@ -75,8 +75,7 @@ pub(crate) fn receive_window_full(run: &Run) -> Option<TypedVerdict> {
 /// The server waited for a disk to read its own memory.
 pub(crate) fn major_faults(run: &Run) -> Option<TypedVerdict> {
     let faults = run.server.as_ref()?.major_faults?;
-    let requests = run.total.counts.scheduled.saturating_sub(run.total.counts.unsent);
-    let per_request = paceline_stats::ratio(faults as f64, requests as f64);
+    let per_request = paceline_stats::ratio(faults as f64, run.total.counts.attempted() as f64);
     (faults > 0 && per_request >= MIN_FAULT_SHARE)
         .then_some(TypedVerdict::MajorFaults { faults, faults_per_request: per_request })
 }

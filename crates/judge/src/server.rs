@@ -100,8 +100,7 @@ pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     let ServerDelay { others_cores, thread_share, delay_s } = delay(run)?;
     let cores = listed(&run.server.as_ref()?.cores);
     let share = delayed_share(run);
-    let sent = run.total.counts.scheduled.saturating_sub(run.total.counts.unsent);
-    let wait_mean_ns = delay_s * 1e9 / (sent as f64).max(1.0);
+    let wait_mean_ns = delay_s * 1e9 / (run.total.counts.attempted() as f64).max(1.0);
     let (is_affected, finding) = match run.loop_.kind {
         LoopKind::Closed => (
             share > MIN_DELAYED_SHARE,

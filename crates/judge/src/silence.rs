@@ -4,7 +4,7 @@
 //! stretch is at least one interval long, a tenth of the window or a second.
 
 use crate::TypedVerdict;
-use crate::facts::{RunSlice, added, is_open, outstanding_max, slices};
+use crate::facts::{RunSlice, is_open, outstanding_max, slices};
 use paceline_record::{Counts, Phase, Run};
 use std::collections::BTreeMap;
 
@@ -101,7 +101,9 @@ impl Series {
     /// The requests that ended in some intervals, chosen by their start.
     fn ended(&self, is_wanted: impl Fn(u64) -> bool) -> Counts {
         let slices = self.slices.iter().filter(|slice| is_wanted(slice.start_ns));
-        slices.fold(Counts::default(), |sum, slice| added(sum, slice.counts))
+        let mut sum = Counts::default();
+        slices.for_each(|slice| sum.add(&slice.counts));
+        sum
     }
 
     /// The stretch from the end of the interval at `last` on, with the requests that ended after that interval began to

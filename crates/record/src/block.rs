@@ -53,7 +53,18 @@ impl Counts {
         self.not_ok() as f64 / (self.scheduled as f64).max(1.0)
     }
 
-    fn add(&mut self, other: &Counts) {
+    /// Requests that were sent, or for which connecting failed: all but the unsent ones.
+    pub fn attempted(&self) -> u64 {
+        self.scheduled.saturating_sub(self.unsent)
+    }
+
+    /// Requests of which only the time that they waited is known: timed out or unsent.
+    pub fn censored(&self) -> u64 {
+        total([self.timed_out, self.unsent])
+    }
+
+    /// Adds the counts of other requests.
+    pub fn add(&mut self, other: &Counts) {
         add(&mut self.scheduled, other.scheduled);
         add(&mut self.ok, other.ok);
         add(&mut self.bad_status, other.bad_status);
