@@ -11,7 +11,7 @@ use crate::why_profile::{COLLECT_LESS, DIVIDE_LOCK, contended_lock, kinds_of_wor
 use crate::why_waits::{REMOVE_SLEEP, WaitCause, called, many_calls, timers_of_requests, wait_causes};
 use paceline_escape::shell_word;
 use paceline_judge::{
-    MIN_FULL, VerdictName, cores_with_paceline, is_server_short_of_memory, most_delayed_share,
+    MIN_FULL, VerdictName, core_list, cores_with_paceline, is_server_short_of_memory, most_delayed_share,
 };
 use paceline_record::{Blame, Limit, LimitKind, Profile, Run, Severity, Verdict};
 use paceline_stats::{counted, percent_text, time_text};
@@ -415,23 +415,22 @@ fn beside_paceline(load: &LoadCommand, closed: &Run) -> (String, String) {
     let online = closed.environment.cores;
     let server = closed.server.as_ref();
     let is_free = |core: &u32| server.is_some_and(|server| !server.cores.contains(core));
-    let listed = |cores: Vec<u32>| cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let what = "Paceline itself may take the server's cores:";
-    let free = listed((0..online).filter(is_free).collect());
+    let free: Vec<u32> = (0..online).filter(is_free).collect();
     if !free.is_empty() {
-        let command = format!("taskset -c {free} {}", load.why("", ""));
+        let command = format!("taskset -c {} {}", core_list(&free), load.why("", ""));
         return (format!("{what} give it others, and stop other programs."), command);
     }
     if online < 2 {
         return (format!("{what} run it on another machine, and stop other programs."), "top -H".to_owned());
     }
     // `paceline why` runs on the cores that the server leaves.
-    let fewer = listed((0..online - 1).collect());
+    let fewer: Vec<u32> = (0..online - 1).collect();
     let pid = load.pid(closed);
     let what = format!(
         "{what} give the server fewer, so that Paceline has one of its own, and stop other programs."
     );
-    (what, format!("taskset -acp {fewer} {pid}"))
+    (what, format!("taskset -acp {} {pid}", core_list(&fewer)))
 }
 
 /// Half of the achieved rate in the unit of `-r`: sessions per second if the load has sessions, else requests. A rate

@@ -152,13 +152,13 @@ pub(crate) fn pin(run: &Run) -> String {
     let own = if is_pinned(run) { run.generator.cores.clone() } else { vec![online.saturating_sub(1)] };
     let mut advice = match is_pinned(run) {
         true if own.len() == 1 => format!("Keep other processes off core {}: Paceline uses it.", own[0]),
-        true => format!("Keep other processes off the cores {}: Paceline uses them.", listed(&own)),
-        false => format!("Pin Paceline: taskset -c {} paceline run ...", listed(&own)),
+        true => format!("Keep other processes off the cores {}: Paceline uses them.", core_list(&own)),
+        false => format!("Pin Paceline: taskset -c {} paceline run ...", core_list(&own)),
     };
     let others: Vec<u32> = (0..online).filter(|core| !own.contains(core)).collect();
     let server = run.server.as_ref().filter(|server| server.cores_allowed >= online && !others.is_empty());
     if let Some(server) = server {
-        let command = format!("taskset -acp {} {}", listed(&others), server.pid);
+        let command = format!("taskset -acp {} {}", core_list(&others), server.pid);
         advice += &match is_pinned(run) {
             true => format!(" The server may run on the same cores; move it to others: {command}"),
             false => format!(" and the server: {command}"),
@@ -167,7 +167,8 @@ pub(crate) fn pin(run: &Run) -> String {
     advice
 }
 
-pub(crate) fn listed(cores: &[u32]) -> String {
+/// Cores as `taskset -c` reads them: `0,2,3`.
+pub fn core_list(cores: &[u32]) -> String {
     cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 

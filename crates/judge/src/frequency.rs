@@ -4,7 +4,7 @@
 //! frequency all the time, and moves no number.
 
 use crate::TypedVerdict;
-use crate::facts::listed;
+use crate::facts::core_list;
 use paceline_record::{CoreFrequency, CoreTime, Run, Trial};
 
 /// A core that is busy for a smaller share of the window may slow down because it is idle: schedutil requests 1.25
@@ -79,7 +79,7 @@ fn throttled(machine: &MachineCores<'_>) -> Option<TypedVerdict> {
     let cores: Vec<u32> = hot().map(|core| core.core).collect();
     Some(TypedVerdict::ThermalThrottling {
         throttle_events,
-        listed: listed(&cores),
+        listed: core_list(&cores),
         cores,
         host: machine.host.map(str::to_owned),
     })

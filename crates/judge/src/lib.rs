@@ -27,7 +27,7 @@ mod verdict;
 
 pub use answers::MAX_NOT_OK_SHARE;
 pub use cpu_parts::{CpuPart, cpu_parts_of_run, cpu_parts_of_trial};
-pub use facts::{MIN_ACHIEVED, MIN_FULL, achieved_share, percentiles_of_run};
+pub use facts::{MIN_ACHIEVED, MIN_FULL, achieved_share, core_list, percentiles_of_run};
 pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY};
 pub use limit::{cores_with_paceline, run_limit};
 pub use memory::is_server_short_of_memory;

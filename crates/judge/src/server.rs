@@ -2,7 +2,7 @@
 //!
 //! Only a server on the generator's machine is observed (`paceline_run`'s `server.rs`).
 
-use crate::facts::{is_open, is_throttled, listed, share_of_mean_time};
+use crate::facts::{core_list, is_open, is_throttled, share_of_mean_time};
 use crate::{MIN_FULL, TypedVerdict};
 use paceline_record::{LoopKind, Run, ServerUse};
 use paceline_stats::{percent_text, time_text};
@@ -98,7 +98,7 @@ pub(crate) fn delayed_share(run: &Run) -> f64 {
 /// mean time that matters.
 pub(crate) fn descheduled(run: &Run) -> Option<TypedVerdict> {
     let ServerDelay { others_cores, thread_share, delay_s } = delay(run)?;
-    let cores = listed(&run.server.as_ref()?.cores);
+    let cores = core_list(&run.server.as_ref()?.cores);
     let share = delayed_share(run);
     let wait_mean_ns = delay_s * 1e9 / (run.total.counts.attempted() as f64).max(1.0);
     let (is_affected, finding) = match run.loop_.kind {
