@@ -68,14 +68,9 @@ fn is_new(trial: &Trial, found: &TypedVerdict) -> bool {
     trial.run.as_ref().is_none_or(|run| !found.name().is_in(&run.verdicts))
 }
 
-/// How often a core was throttled, by its own heat or its package's.
-fn events(core: &CoreFrequency) -> u64 {
-    core.throttle_events.max(core.package_throttle_events).unwrap_or(0)
-}
-
 fn throttled(machine: &MachineCores<'_>) -> Option<TypedVerdict> {
-    let hot = || machine.frequencies.iter().filter(|core| events(core) > 0);
-    let throttle_events = hot().map(events).max()?;
+    let hot = || machine.frequencies.iter().filter(|core| core.heat_events() > Some(0));
+    let throttle_events = hot().filter_map(CoreFrequency::heat_events).max()?;
     let cores: Vec<u32> = hot().map(|core| core.core).collect();
     Some(TypedVerdict::ThermalThrottling {
         throttle_events,

@@ -279,6 +279,13 @@ pub struct CoreFrequency {
     pub package_throttle_events: Option<u64>,
 }
 
+impl CoreFrequency {
+    /// How often heat reduced its frequency, by its own count or its package's; none if neither is reported.
+    pub fn heat_events(&self) -> Option<u64> {
+        self.throttle_events.max(self.package_throttle_events)
+    }
+}
+
 /// Resources left for further connections when the window ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Left {

@@ -67,7 +67,7 @@ fn core_frequency(core: &CoreFrequency) -> String {
         .frequency_mhz_start
         .zip(core.frequency_mhz_end)
         .map(|(start, end)| format!("{} MHz, then {} MHz", count(start as f64), count(end as f64)));
-    let events = core.throttle_events.max(core.package_throttle_events);
+    let events = core.heat_events();
     let heat = events.map(|events| format!("throttled by heat {}", counted(events as f64, "time")));
     let parts: Vec<String> = frequency.into_iter().chain(heat).collect();
     if parts.is_empty() { String::new() } else { format!("core {}: {}", core.core, parts.join(", ")) }
