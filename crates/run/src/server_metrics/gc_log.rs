@@ -72,7 +72,7 @@ impl GcLogReader {
         let is_renamed = self.is_renamed();
         self.read_added(now);
         if is_renamed
-            && self.is_at_end()
+            && self.place_and_end().is_some_and(|(at, end)| at >= end)
             && let Ok(file) = paceline_files::open(&self.path)
         {
             self.file = file;
@@ -88,14 +88,13 @@ impl GcLogReader {
         now.is_some() && now != self.file.metadata().map(place).ok()
     }
 
-    fn is_at_end(&mut self) -> bool {
-        let length = self.file.metadata().map(|about| about.len());
-        length.ok().zip(self.file.stream_position().ok()).is_some_and(|(end, at)| at >= end)
+    /// The place up to which the file was read, and its end.
+    fn place_and_end(&mut self) -> Option<(u64, u64)> {
+        Some((self.file.stream_position().ok()?, self.file.metadata().ok()?.len()))
     }
 
     fn read_added(&mut self, now: Nanos) {
-        let length = self.file.metadata().map(|about| about.len());
-        let is_emptied = length.ok().zip(self.file.stream_position().ok()).is_some_and(|(end, at)| end < at);
+        let is_emptied = self.place_and_end().is_some_and(|(at, end)| end < at);
         if is_emptied && self.file.rewind().is_ok() {
             self.partial.clear();
         }
