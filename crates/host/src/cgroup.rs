@@ -5,13 +5,11 @@
 //! instead.
 
 use crate::mode_time::ModeTime;
-use crate::process::ProcessIdentity;
-use crate::system;
+use crate::process::{self, ProcessIdentity};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Prefix of the names of all groups.
 const PREFIX: &str = "paceline-";
@@ -20,8 +18,6 @@ const PREFIX: &str = "paceline-";
 const LEFT_AFTER: Duration = Duration::from_secs(60);
 /// How long the processes of a leftover group may take to end.
 const END_LIMIT: Duration = Duration::from_secs(2);
-/// Interval at which they are killed again: one may have been forked meanwhile.
-const END_AGAIN: Duration = Duration::from_millis(10);
 
 /// A control group for a launch, removed when dropped, if it is empty by then.
 #[derive(Debug)]
@@ -143,23 +139,10 @@ impl ControlGroup {
     pub fn processes(&self) -> Vec<i32> {
         self.files.processes()
     }
-}
 
-impl ControlGroup {
     /// Kills its processes until none is left.
     fn end(&self) {
-        let begun = Instant::now();
-        loop {
-            let left = self.processes();
-            if left.is_empty() || begun.elapsed() > END_LIMIT {
-                return;
-            }
-            for pid in left {
-                // It may already have ended.
-                let _ = system::kill(pid, libc::SIGKILL);
-            }
-            thread::sleep(END_AGAIN);
-        }
+        process::kill_until_none(END_LIMIT, || self.processes(), process::kill);
     }
 }
 
@@ -385,7 +368,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         fs::write(left.join("cgroup.procs"), child.id().to_string()).unwrap();
         // The sweep waits until the group is empty, and this process must reap the child for that.
-        let reaper = thread::spawn(move || child.wait().unwrap());
+        let reaper = std::thread::spawn(move || child.wait().unwrap());
         ControlGroup::sweep();
         assert!(!reaper.join().unwrap().success(), "it was killed");
         assert!(!left.exists() && other.exists() && used.folder().exists());

@@ -12,13 +12,10 @@ use crate::system::{self, Pid};
 use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long left-over processes may take to end after SIGKILL.
 const END_LIMIT: Duration = Duration::from_secs(2);
-/// Interval at which they are killed again: one may have been forked meanwhile.
-const END_AGAIN: Duration = Duration::from_millis(10);
 
 /// The highest bits of a mark: limits that were set for another reason do not have them. Bit 63 stays free, since some
 /// programs read limits as signed numbers.
@@ -45,19 +42,18 @@ pub(crate) fn end_launch(shepherd: ProcessIdentity) {
 
 /// Kills the processes of this user's launches with such a mark, until none is left; returns how many there were.
 fn end(is_meant: impl Fn(LaunchMark) -> bool) -> usize {
-    let (begun, mut killed) = (Instant::now(), HashSet::new());
-    loop {
+    let left = || -> Vec<ProcessIdentity> {
         let marked = process::all().into_iter().filter_map(|pid| Some((LaunchMark::from_pid(pid)?, pid)));
         let left = marked.filter(|(mark, pid)| mark.is_of_this_user(*pid) && is_meant(*mark));
         let left = left.filter_map(|(mark, pid)| mark.confirm(pid));
-        let left: Vec<ProcessIdentity> = left.filter(|process| !process.has_ended()).collect();
-        if left.is_empty() || begun.elapsed() > END_LIMIT {
-            return killed.len();
-        }
-        left.iter().for_each(|process| process.kill());
-        killed.extend(left);
-        thread::sleep(END_AGAIN);
-    }
+        left.filter(|process| !process.has_ended()).collect()
+    };
+    let mut killed = HashSet::new();
+    process::kill_until_none(END_LIMIT, left, |process: ProcessIdentity| {
+        process.kill();
+        killed.insert(process);
+    });
+    killed.len()
 }
 
 /// The mark of a launch, which all its processes inherit.
@@ -202,7 +198,7 @@ mod tests {
             marked(LaunchMark { by_root: !ended.by_root, ..ended }),
             marked(LaunchMark { shepherd: is_later(ended), ..ended }),
         ];
-        let reaper = thread::spawn(move || left.wait().unwrap());
+        let reaper = std::thread::spawn(move || left.wait().unwrap());
         // Not the number: a lab that starts meanwhile, in another test, may end the process first.
         end_left_overs();
         assert!(!reaper.join().unwrap().success(), "it was killed");

@@ -8,9 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// More bytes than `status`, the longest of the files that are read whole, has on any machine.
 const LONGEST_TEXT: u64 = 64 * 1024;
+/// Interval at which processes are killed again: one may have been forked meanwhile.
+const KILL_AGAIN: Duration = Duration::from_millis(10);
 
 /// The fields of `/proc/PID/stat` that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +136,7 @@ impl ProcessIdentity {
             _ if !matches!(self.is_alive(), Ok(true)) => {}
             Some(process) => _ = pidfd_send_signal(process, Signal::KILL),
             // Before Linux 5.3, and in sandboxes that refuse pidfd_open(2).
-            None => _ = system::kill(self.pid, libc::SIGKILL),
+            None => kill(self.pid),
         }
     }
 }
@@ -265,6 +269,24 @@ pub fn descendants(roots: &[Pid]) -> Vec<Pid> {
         next += 1;
     }
     found.split_off(roots.len())
+}
+
+/// Sends SIGKILL to a process, which may already have ended.
+pub(crate) fn kill(pid: Pid) {
+    let _ = system::kill(pid, libc::SIGKILL);
+}
+
+/// Kills what `find` returns until that is nothing, for at most `limit`.
+pub(crate) fn kill_until_none<P>(limit: Duration, mut find: impl FnMut() -> Vec<P>, mut kill: impl FnMut(P)) {
+    let begun = Instant::now();
+    loop {
+        let left = find();
+        if left.is_empty() || begun.elapsed() > limit {
+            return;
+        }
+        left.into_iter().for_each(&mut kill);
+        thread::sleep(KILL_AGAIN);
+    }
 }
 
 /// This process.

@@ -17,12 +17,10 @@ use crate::system::{self, Pid};
 use paceline_record::CpuSource;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// How long the remaining processes of a command may take to end after SIGKILL.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// Interval at which newly forked processes are killed again.
-const END_AGAIN: Duration = Duration::from_millis(10);
 
 /// Totals since the launch, and current values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -168,20 +166,13 @@ impl ProcessTree {
     /// Kills the remaining processes of the command until none is left. Needed only if its shepherd, which does the
     /// same, was killed. A process that merely listens on the port is not killed: it may belong to another program.
     pub fn end(&self) {
-        let begun = Instant::now();
-        loop {
+        let left = || {
             let mut left = self.group.as_ref().map(ControlGroup::processes).unwrap_or_default();
             left.extend(self.session());
             left.retain(|pid| !Stat::is_ended(*pid));
-            if left.is_empty() || begun.elapsed() > END_LIMIT {
-                return;
-            }
-            for pid in left {
-                // It may already have ended.
-                let _ = system::kill(pid, libc::SIGKILL);
-            }
-            std::thread::sleep(END_AGAIN);
-        }
+            left
+        };
+        process::kill_until_none(END_LIMIT, left, process::kill);
     }
 
     /// The next sample begins the period of [`TreeSample::busiest_thread_s`].
@@ -266,10 +257,7 @@ impl ProcessTree {
 
     /// Kills every process of the tree now. Processes that are being forked meanwhile are left to the shepherd.
     pub fn kill(&self) {
-        for pid in self.pids() {
-            // It may already have ended.
-            let _ = system::kill(pid, libc::SIGKILL);
-        }
+        self.pids().into_iter().for_each(process::kill);
     }
 
     /// Open sockets of all its processes: the number above that before the load is the number of connections it holds.
