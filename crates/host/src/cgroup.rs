@@ -41,12 +41,7 @@ pub(crate) struct GroupFiles {
 impl GroupFiles {
     /// The group of a process that accounts for CPU time.
     pub(crate) fn of_process(pid: i32) -> Option<Self> {
-        let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        [CgroupVersion::V2, CgroupVersion::V1].into_iter().find_map(|version| {
-            let files = Self { folder: place(&mounts, &groups, version, ACCOUNT)?, version };
-            files.cpu_ns().is_some().then_some(files)
-        })
+        groups_of(pid, ACCOUNT).into_iter().find(|group| group.cpu_ns().is_some())
     }
 
     /// CPU time of all processes that were ever in the group, in nanoseconds.
@@ -87,8 +82,7 @@ impl ControlGroup {
     /// the last minute. Returns how many processes were in the groups.
     pub(crate) fn sweep() -> usize {
         let mut count = 0;
-        for version in [CgroupVersion::V2, CgroupVersion::V1] {
-            let Some(own) = own_group(version) else { continue };
+        for GroupFiles { folder: own, version } in groups_of("self", ACCOUNT) {
             for entry in fs::read_dir(own).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let Some(name) = name.strip_prefix(PREFIX) else { continue };
@@ -111,9 +105,9 @@ impl ControlGroup {
     /// not permit creating one.
     pub fn create(launch: &str) -> Option<ControlGroup> {
         let owner = Owner::this_process().map(|owner| format!("{owner}-")).unwrap_or_default();
-        [CgroupVersion::V2, CgroupVersion::V1].into_iter().find_map(|version| {
-            let folder = own_group(version)?.join(format!("{PREFIX}{owner}{launch}"));
-            let group = ControlGroup { files: GroupFiles { folder, version } };
+        groups_of("self", ACCOUNT).into_iter().find_map(|own| {
+            let folder = own.folder.join(format!("{PREFIX}{owner}{launch}"));
+            let group = ControlGroup { files: GroupFiles { folder, version: own.version } };
             fs::create_dir(group.folder()).ok()?;
             // A group whose CPU time cannot be read is removed again when dropped.
             group.cpu_ns().is_some().then_some(group)
@@ -208,10 +202,13 @@ impl Drop for ControlGroup {
     }
 }
 
-/// The folder of the caller's own group.
-fn own_group(version: CgroupVersion) -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    place(&mounts, &fs::read_to_string("/proc/self/cgroup").ok()?, version, ACCOUNT)
+/// The groups of a process, or of the caller (`self`): that of version 2, then that in the hierarchy of `controller` in
+/// version 1, as far as they exist.
+fn groups_of(process: impl fmt::Display, controller: &str) -> Vec<GroupFiles> {
+    let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let group = |version| Some(GroupFiles { folder: place(&mounts, &groups, version, controller)?, version });
+    [CgroupVersion::V2, CgroupVersion::V1].into_iter().filter_map(group).collect()
 }
 
 /// The files that may limit a process's memory: those of its group and of every group above it, in either version.
@@ -222,24 +219,22 @@ pub(crate) fn memory_limit_files(pid: i32) -> Vec<PathBuf> {
 /// The files of a process's group and of every group above it, which have these names in version 2 and, in the
 /// hierarchy of `controller`, in version 1.
 pub(crate) fn files_above(pid: i32, controller: &str, names: [&str; 2]) -> Vec<PathBuf> {
-    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let files = [CgroupVersion::V2, CgroupVersion::V1].into_iter().zip(names).flat_map(|(version, name)| {
-        let folder = place(&mounts, &groups, version, controller);
-        let above = folder.iter().flat_map(|folder| folder.ancestors());
-        above.map(|folder| folder.join(name)).filter(|path| path.is_file()).collect::<Vec<PathBuf>>()
+    let [of_v2, of_v1] = names;
+    let groups = groups_of(pid, controller);
+    let files = groups.iter().flat_map(|group| {
+        let name = match group.version {
+            CgroupVersion::V1 => of_v1,
+            CgroupVersion::V2 => of_v2,
+        };
+        group.folder.ancestors().map(move |folder| folder.join(name))
     });
-    files.collect()
+    files.filter(|path| path.is_file()).collect()
 }
 
 /// The folders of a process's group and of every group above it, in either version.
 pub(crate) fn folders_above(pid: i32, controller: &str) -> Vec<PathBuf> {
-    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let folders =
-        [CgroupVersion::V2, CgroupVersion::V1].map(|version| place(&mounts, &groups, version, controller));
-    let above = folders.iter().flatten().flat_map(|folder| folder.ancestors());
-    above.map(Path::to_owned).collect()
+    let groups = groups_of(pid, controller);
+    groups.iter().flat_map(|group| group.folder.ancestors()).map(Path::to_owned).collect()
 }
 
 /// The modes in `cpuacct.stat` (clock ticks: Documentation/admin-guide/cgroup-v1/cpuacct.rst) or in `cpu.stat`
