@@ -88,9 +88,7 @@ impl Stat {
             rss_pages: number(24)?,
         })
     }
-}
 
-impl Stat {
     /// Whether a process has ended: it does not exist, or is a zombie.
     pub fn is_ended(pid: Pid) -> bool {
         is_of_ended(&text(&format!("/proc/{pid}/stat")).unwrap_or_default())
@@ -154,13 +152,12 @@ impl Scheduling {
             let line = status.lines().rev().find_map(|line| line.strip_prefix(key));
             line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
         };
-        // Time on the processor, time waiting for it, time slices: Documentation/scheduler/sched-stats.rst.
-        let mut times = schedstat.split_ascii_whitespace().map(|n| n.parse().unwrap_or(0));
+        let times = CoreNanos::parse(schedstat).unwrap_or_default();
         Scheduling {
             voluntary_switches: count("voluntary_ctxt_switches:"),
             involuntary_switches: count("nonvoluntary_ctxt_switches:"),
-            cpu_ns: times.next().unwrap_or(0),
-            run_delay_ns: times.next().unwrap_or(0),
+            cpu_ns: times.on_core_ns,
+            run_delay_ns: times.run_delay_ns,
         }
     }
 }
@@ -190,11 +187,17 @@ pub struct CoreNanos {
     pub run_delay_ns: u64,
 }
 
+impl CoreNanos {
+    /// Reads `schedstat`: time on a core, time waiting for one, time slices (Documentation/scheduler/sched-stats.rst).
+    fn parse(schedstat: &str) -> Option<Self> {
+        let mut times = schedstat.split_ascii_whitespace().map(|n| n.parse().ok());
+        Some(Self { on_core_ns: times.next()??, run_delay_ns: times.next()?? })
+    }
+}
+
 /// The time of a thread on a core; `None` if the kernel does not keep this counter.
 pub fn core_time(pid: Pid, thread: Pid) -> Option<CoreNanos> {
-    let schedstat = text(&format!("/proc/{pid}/task/{thread}/schedstat"))?;
-    let mut times = schedstat.split_ascii_whitespace().map(|n| n.parse().ok());
-    Some(CoreNanos { on_core_ns: times.next()??, run_delay_ns: times.next()?? })
+    CoreNanos::parse(&text(&format!("/proc/{pid}/task/{thread}/schedstat"))?)
 }
 
 /// The threads of a process.
