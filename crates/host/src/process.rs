@@ -17,7 +17,7 @@ const LONGEST_TEXT: u64 = 64 * 1024;
 const KILL_AGAIN: Duration = Duration::from_millis(10);
 
 /// The fields of `/proc/PID/stat` that are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// The parent.
     pub parent: Pid,

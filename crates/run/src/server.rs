@@ -32,17 +32,10 @@ pub struct ServerWatch {
 /// The counters of the processes at one moment.
 #[derive(Debug, Default)]
 struct ProcessSample {
-    /// CPU time of each process, in clock ticks.
-    ticks: BTreeMap<ProcessId, u64>,
-    /// The part of it in kernel mode.
-    system_ticks: BTreeMap<ProcessId, u64>,
-    /// CPU time of the children that each process waited for, and the part of it in kernel mode.
-    children_ticks: BTreeMap<ProcessId, u64>,
-    children_system_ticks: BTreeMap<ProcessId, u64>,
+    /// The counters of each process.
+    processes: BTreeMap<ProcessId, Stat>,
     /// Time on a core of each thread.
     threads: BTreeMap<(ProcessId, ProcessId), CoreNanos>,
-    rss_bytes: u64,
-    major_faults: u64,
     /// CPU limits of the first process.
     throttles: ThrottleCounts,
 }
@@ -126,16 +119,12 @@ impl ServerWatch {
         let samples = self.samples.lock().ok()?;
         let [Some(start), Some(end)] = &*samples else { return None };
         let first = *self.roots.first()?;
-        if end.ticks.is_empty() || window_s <= 0.0 {
+        if end.processes.is_empty() || window_s <= 0.0 {
             return None;
         }
-        let of_ended = ended_since([&end.ticks, &end.children_ticks], [&start.ticks, &start.children_ticks]);
-        let ticks = sum_since(&end.ticks, &start.ticks) + of_ended;
-        let system_of_ended = ended_since(
-            [&end.system_ticks, &end.children_system_ticks],
-            [&start.system_ticks, &start.children_system_ticks],
-        );
-        let system_ticks = sum_since(&end.system_ticks, &start.system_ticks) + system_of_ended;
+        let ticks = end.ticks_since(start, |stat| stat.cpu_ticks, |stat| stat.children_ticks);
+        let system_ticks =
+            end.ticks_since(start, |stat| stat.system_ticks, |stat| stat.children_system_ticks);
         let modes = ModeTime::from_ticks(ticks, system_ticks);
         let by_thread = |time: fn(&CoreNanos) -> u64| {
             let of_thread = move |(thread, now): (&(ProcessId, ProcessId), &CoreNanos)| {
@@ -149,16 +138,17 @@ impl ServerWatch {
         let threads_s = on_core().sum::<u64>() as f64 / 1e9;
         let cpu_s = (ticks as f64 / system::ticks_per_s()).max(threads_s);
         let busiest_s = on_core().max().unwrap_or(0) as f64 / 1e9;
-        let rounding_s = 2.0 * end.ticks.len() as f64 / system::ticks_per_s();
+        let rounding_s = 2.0 * end.processes.len() as f64 / system::ticks_per_s();
         let is_busiest_known = cpu_s - threads_s <= busiest_s.max(rounding_s);
         let modes = modes.divide(cpu_s);
+        let major_faults = |sample: &ProcessSample| sample.sum(|stat| stat.major_faults);
         let cores = cores_allowed(first);
         let cores_allowed = cores.len().max(1) as u32;
         Some(ServerUse {
             found_by: self.found_by,
             pid: first.unsigned_abs(),
             name: names_by_use(start, end).unwrap_or_else(|| name_of(first)),
-            processes: end.ticks.len() as u32,
+            processes: end.processes.len() as u32,
             threads: end.threads.len() as u32,
             cores_allowed,
             cpu_s,
@@ -167,13 +157,13 @@ impl ServerWatch {
             cpu_ns_per_request: cpu_s * 1e9 / (requests as f64).max(1.0),
             utilization: cpu_s / window_s / f64::from(cores_allowed),
             busiest_thread_utilization: is_busiest_known.then_some(busiest_s / window_s),
-            rss_bytes: end.rss_bytes,
+            rss_bytes: end.sum(|stat| stat.rss_pages) * system::page_bytes(),
             rss_bytes_before: None,
             rss_bytes_peak: None,
             cores,
             run_delay_s: Some(waited().sum::<u64>() as f64 / 1e9),
             most_delayed_thread_share: Some(waited().max().unwrap_or(0) as f64 / 1e9 / window_s),
-            major_faults: Some(end.major_faults.saturating_sub(start.major_faults)),
+            major_faults: Some(major_faults(end).saturating_sub(major_faults(start))),
             memory: None,
             throttling: end.throttles.since(&start.throttles),
         })
@@ -192,26 +182,9 @@ fn at_any_port(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// The increase of all processes that are alive at the end.
-fn sum_since(end: &BTreeMap<ProcessId, u64>, start: &BTreeMap<ProcessId, u64>) -> u64 {
-    end.iter().map(|(pid, ticks)| since(*ticks, start.get(pid))).sum()
-}
-
-/// The time of the processes that ended between two samples: a worker that is replaced, a program for each request
-/// (CGI). Each sample has the own time of the processes, and that of the children that they waited for. A process that
-/// nothing of the server waited for is missing.
-fn ended_since(
-    [end, end_children]: [&BTreeMap<ProcessId, u64>; 2],
-    [start, start_children]: [&BTreeMap<ProcessId, u64>; 2],
-) -> u64 {
-    // Waiting for a child adds all that it and its own children ever used.
-    let before = start.iter().chain(start_children).filter(|(pid, _)| !end.contains_key(*pid));
-    sum_since(end_children, start_children).saturating_sub(before.map(|(_, ticks)| ticks).sum())
-}
-
 /// The increase since `before`; the whole value if there is none.
-fn since(now: u64, before: Option<&u64>) -> u64 {
-    now.saturating_sub(before.copied().unwrap_or(0))
+fn since(now: u64, before: Option<u64>) -> u64 {
+    now.saturating_sub(before.unwrap_or(0))
 }
 
 impl ProcessSample {
@@ -222,18 +195,30 @@ impl ProcessSample {
             pids.first().map_or_else(ThrottleCounts::default, |pid| ThrottleCounts::of_process(*pid));
         for pid in pids.iter().copied().filter(|pid| *pid != own) {
             let Some(stat) = Stat::read(pid) else { continue };
-            sample.system_ticks.insert(pid, stat.system_ticks);
-            sample.children_ticks.insert(pid, stat.children_ticks);
-            sample.children_system_ticks.insert(pid, stat.children_system_ticks);
-            if sample.ticks.insert(pid, stat.cpu_ticks).is_none() {
-                sample.rss_bytes += stat.rss_pages * system::page_bytes();
-                sample.major_faults += stat.major_faults;
-            }
+            sample.processes.insert(pid, stat);
             for thread in process::threads(pid) {
                 sample.threads.insert((pid, thread), process::core_time(pid, thread).unwrap_or_default());
             }
         }
         sample
+    }
+
+    /// CPU time since `start`, in clock ticks: of the processes in this sample, and of those that ended since, such as
+    /// a worker that is replaced or a program for each request (CGI). Each process has its own time, and that of the
+    /// children that it waited for. An ended process that nothing of the server waited for is missing.
+    fn ticks_since(&self, start: &Self, own: fn(&Stat) -> u64, children: fn(&Stat) -> u64) -> u64 {
+        let sum_since = |of: fn(&Stat) -> u64| -> u64 {
+            self.processes.iter().map(|(pid, stat)| since(of(stat), start.processes.get(pid).map(of))).sum()
+        };
+        // Waiting for a child adds all that it and its own children ever used.
+        let ended = start.processes.iter().filter(|(pid, _)| !self.processes.contains_key(*pid));
+        let before: u64 = ended.map(|(_, stat)| own(stat) + children(stat)).sum();
+        sum_since(own) + sum_since(children).saturating_sub(before)
+    }
+
+    /// The sum of a counter over all processes.
+    fn sum(&self, of: fn(&Stat) -> u64) -> u64 {
+        self.processes.values().map(of).sum()
     }
 }
 
@@ -241,8 +226,9 @@ impl ProcessSample {
 /// a tenth of it. `None` if no time was counted.
 fn names_by_use(start: &ProcessSample, end: &ProcessSample) -> Option<String> {
     let mut ticks_by_name: BTreeMap<String, u64> = BTreeMap::new();
-    for (pid, ticks) in &end.ticks {
-        *ticks_by_name.entry(name_of(*pid)).or_default() += since(*ticks, start.ticks.get(pid));
+    for (pid, stat) in &end.processes {
+        let before = start.processes.get(pid).map(|stat| stat.cpu_ticks);
+        *ticks_by_name.entry(name_of(*pid)).or_default() += since(stat.cpu_ticks, before);
     }
     let all: u64 = ticks_by_name.values().sum();
     let mut sorted: Vec<(String, u64)> = ticks_by_name.into_iter().collect();
@@ -304,13 +290,19 @@ mod tests {
         assert_eq!(watch.used(0.0, 10), None);
     }
 
+    fn stat(cpu_ticks: u64) -> Stat {
+        Stat { cpu_ticks, ..Stat::default() }
+    }
+
     #[test]
     fn a_server_has_the_names_of_the_programs_that_work() {
         let spawn = |name: &str, words: &[&str]| Command::new(name).args(words).spawn().unwrap();
         let mut children = [spawn("sleep", &["60"]), spawn("tail", &["-f", "/dev/null"])];
         let [idle, busy] = [children[0].id(), children[1].id()].map(u32::cast_signed);
-        let sample =
-            |of_busy| ProcessSample { ticks: [(idle, 9), (busy, of_busy)].into(), ..Default::default() };
+        let sample = |of_busy| ProcessSample {
+            processes: [(idle, stat(9)), (busy, stat(of_busy))].into(),
+            ..Default::default()
+        };
         let names = names_by_use(&sample(0), &sample(50));
         let of_none = names_by_use(&sample(50), &sample(50));
         let start = ProcessSample::default();
@@ -328,9 +320,8 @@ mod tests {
         let sample = |ticks, on_core_ns: u64| {
             let times = CoreNanos { on_core_ns, run_delay_ns: on_core_ns / 2 };
             ProcessSample {
-                ticks: [(7, ticks)].into(),
+                processes: [(7, stat(ticks))].into(),
                 threads: [((7, 7), times)].into(),
-                rss_bytes: 1,
                 ..Default::default()
             }
         };
@@ -350,10 +341,11 @@ mod tests {
 
     #[test]
     fn processes_that_end_in_the_window_count_if_the_server_waited_for_them() {
-        let sample = |own: &[(ProcessId, u64)], of_children: u64| ProcessSample {
-            ticks: own.iter().copied().collect(),
-            children_ticks: [(7, of_children)].into(),
-            ..Default::default()
+        let sample = |own: &[(ProcessId, u64)], children_ticks: u64| {
+            let mut processes: BTreeMap<ProcessId, Stat> =
+                own.iter().map(|(pid, ticks)| (*pid, stat(*ticks))).collect();
+            processes.entry(7).or_default().children_ticks = children_ticks;
+            ProcessSample { processes, ..Default::default() }
         };
         let used_ticks = |start, end| {
             let samples = Mutex::new([Some(start), Some(end)]);
@@ -371,8 +363,7 @@ mod tests {
     #[test]
     fn the_modes_add_up_to_the_cpu_time_and_need_ten_ticks() {
         let sample = |ticks, system_ticks| ProcessSample {
-            ticks: [(7, ticks), (8, 0)].into(),
-            system_ticks: [(7, system_ticks), (8, 0)].into(),
+            processes: [(7, Stat { system_ticks, ..stat(ticks) }), (8, stat(0))].into(),
             ..Default::default()
         };
         let used = |ticks: u64, system_ticks: u64| {
