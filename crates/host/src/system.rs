@@ -418,10 +418,15 @@ pub fn set_affinity(cores: &[u32]) -> io::Result<()> {
 
 /// The cores the calling thread may run on, ascending.
 pub fn affinity() -> io::Result<Vec<u32>> {
+    affinity_of(0)
+}
+
+/// The cores that a process may run on, ascending; for 0 those of the calling thread.
+pub fn affinity_of(pid: Pid) -> io::Result<Vec<u32>> {
     // SAFETY: the kernel fills the set, whose size is given.
     let set = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        checked(libc::sched_getaffinity(0, size_of_val(&set), &raw mut set))?;
+        checked(libc::sched_getaffinity(pid, size_of_val(&set), &raw mut set))?;
         set
     };
     // SAFETY: CPU_ISSET stays inside the set.

@@ -11,11 +11,10 @@ use crate::sources::{asked_sources, sources};
 use crate::target::Destination;
 use crate::{Inputs, RunError, requests, websocket};
 use paceline_engine::{Settings, scheduled_in_window};
-use paceline_host::QuietCpu;
+use paceline_host::{QuietCpu, system};
 use paceline_job::{Bound, Job, LoadModel, PaceChoice, PaceKind, Shape};
 use paceline_judge::gate::Gate;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::sched_getaffinity;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
@@ -272,10 +271,9 @@ fn threads_for(
     Ok(Some(needed.max(threads)))
 }
 
-/// The cores that this process may run on.
+/// The cores that this process may run on; none if they are not known.
 pub fn allowed_cores() -> Vec<u32> {
-    let set = sched_getaffinity(None).unwrap_or_else(|_| rustix::thread::CpuSet::new());
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).map(|core| core as u32).collect()
+    system::affinity().unwrap_or_default()
 }
 
 /// Processors online, whether this process may use them or not.

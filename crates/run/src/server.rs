@@ -245,13 +245,7 @@ fn name_of(pid: ProcessId) -> String {
 
 /// The cores that a process may run on; none if they are not known.
 fn cores_allowed(pid: ProcessId) -> Vec<u32> {
-    let set =
-        rustix::process::Pid::from_raw(pid).and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
-    let is_in = |set: &rustix::thread::CpuSet, core: &usize| set.is_set(*core);
-    set.map_or_else(Vec::new, |set| {
-        let cores = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| is_in(&set, core));
-        cores.map(|core| core as u32).collect()
-    })
+    system::affinity_of(pid).unwrap_or_default()
 }
 
 #[cfg(test)]
