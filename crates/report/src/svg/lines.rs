@@ -43,11 +43,10 @@ type Launches<'a> = (&'a [Trial], &'a RoundMachines);
 pub fn percentiles(canvas: &mut Canvas, table: &Table, trials: Launches<'_>, top: f64) -> f64 {
     let rows = table.rows.iter().filter(|row| row.is_sound()).take(MAX_LINES);
     let lines: Vec<NamedLine> = rows.filter_map(|row| spectrum(table, row, trials)).collect();
-    let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
-    let Some((low, high)) = ends(&lines) else { return top };
+    let Some(range) = range(&lines) else { return top };
     let what = table.load.kind.judged_time().name();
     let plot_top = title(canvas, table, what, top);
-    curves(canvas, &lines, (low, high, far), plot_top)
+    curves(canvas, &lines, range, plot_top)
 }
 
 /// Draws the percentile curves of every time of a run; returns the lower end.
@@ -57,10 +56,16 @@ pub fn times(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
         (points.len() > 1).then(|| NamedLine { name: kind.name().to_owned(), points })
     };
     let lines: Vec<NamedLine> = run.total.distributions().filter_map(line).collect();
-    let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
-    let Some((low, high)) = ends(&lines) else { return top };
+    let Some(range) = range(&lines) else { return top };
     canvas.text((MARGIN, top + 18.0), Anchor::Start, "t", "percentiles of every time (logarithmic axes)");
-    curves(canvas, &lines, (low, high, far), top + 32.0)
+    curves(canvas, &lines, range, top + 32.0)
+}
+
+/// The lowest and the highest time of percentile curves, and their farthest level of 1/(1 - p).
+fn range(lines: &[NamedLine]) -> Option<(f64, f64, f64)> {
+    let (low, high) = ends(lines)?;
+    let far = lines.iter().flat_map(|line| &line.points).map(|(x, _)| *x).fold(10.0, f64::max);
+    Some((low, high, far))
 }
 
 /// Draws percentile curves between the lowest and the highest time, up to a level of 1/(1 - p).
