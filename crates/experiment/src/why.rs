@@ -146,33 +146,21 @@ impl WhyLoad {
     }
 }
 
+/// What a part of the time of a request is spent on, its length in nanoseconds, and the evidence.
+type Cost = (String, f64, String);
+
 /// The largest costs of a request; none without the time of a request, of which they are shares.
 fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
     let time = RequestTime::of_run(run);
     if time.mean_ns <= 0.0 {
         return Vec::new();
     }
-    let profile = run.profile.as_ref().or(closed.profile.as_ref());
     let waits = waits(run, closed, half);
     let seen_ns: f64 = waits.iter().map(|(_, ns, _)| ns).sum();
     let unseen_ns = (time.waiting_ns - seen_ns).max(0.0);
-    let calls = closed.syscalls.as_ref().map_or(String::new(), |calls| format!("; {}", call_words(calls)));
-    let mut costs: Vec<(String, f64, String)> = Vec::new();
+    let mut costs: Vec<Cost> = Vec::new();
     if let Some((server, cpu_ns)) = run.server.as_ref().zip(time.cpu_ns) {
-        match profile.and_then(|profile| profile.kernel_share.map(|kernel| (profile, kernel))) {
-            Some((profile, kernel)) => {
-                let user = (1.0 - kernel) * cpu_ns;
-                costs.push((format!("code of {}", server.name), user, top_functions(profile, false)));
-                let of_kernel = format!("the kernel, for {}", server.name);
-                let evidence = top_functions(profile, true) + &kernel_words(server) + &calls;
-                costs.push((of_kernel, kernel * cpu_ns, evidence));
-            }
-            None => {
-                let evidence =
-                    format!("CPU time of its processes over the window{}{calls}", kernel_words(server));
-                costs.push((format!("CPU time of {}", server.name), cpu_ns, evidence));
-            }
-        }
+        costs.extend(cpu_costs(run, closed, server, cpu_ns));
         costs.push((
             "waiting for a core".to_owned(),
             time.run_delay_ns,
@@ -197,13 +185,29 @@ fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
     ));
     costs.sort_by(|one, other| other.1.total_cmp(&one.1));
     let shown = costs.into_iter().filter(|(_, ns, _)| *ns > MIN_COST_SHARE * time.mean_ns).take(COSTS);
-    let cost = |(what, ns_per_request, evidence): (String, f64, String)| RequestCost {
+    let cost = |(what, ns_per_request, evidence): Cost| RequestCost {
         what,
         ns_per_request,
         share: ratio(ns_per_request, time.mean_ns),
         evidence,
     };
     shown.map(cost).collect()
+}
+
+/// The CPU time of a request: of the server's own code and of the kernel for it, if a profile tells them apart.
+fn cpu_costs(run: &Run, closed: &Run, server: &ServerUse, cpu_ns: f64) -> Vec<Cost> {
+    let calls = closed.syscalls.as_ref().map_or(String::new(), |calls| format!("; {}", call_words(calls)));
+    let of_kernel = kernel_words(server) + &calls;
+    let profile = run.profile.as_ref().or(closed.profile.as_ref());
+    let Some((profile, kernel)) = profile.and_then(|profile| Some((profile, profile.kernel_share?))) else {
+        let evidence = format!("CPU time of its processes over the window{of_kernel}");
+        return vec![(format!("CPU time of {}", server.name), cpu_ns, evidence)];
+    };
+    let (user_ns, kernel_ns) = ((1.0 - kernel) * cpu_ns, kernel * cpu_ns);
+    vec![
+        (format!("code of {}", server.name), user_ns, top_functions(profile, false)),
+        (format!("the kernel, for {}", server.name), kernel_ns, top_functions(profile, true) + &of_kernel),
+    ]
 }
 
 /// Says that the server spent most of its CPU time in the kernel, if it did: then fewer system calls help more than
@@ -215,10 +219,10 @@ fn kernel_words(server: &ServerUse) -> String {
     })
 }
 
-/// The waits of the server's threads that requests cause: what for, the time for each request of a run, and the evidence.
-fn waits(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<(String, f64, String)> {
+/// The waits of the server's threads that requests cause.
+fn waits(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<Cost> {
     let Some(seen) = &run.server_waits else { return Vec::new() };
-    let of_cause = |cause: WaitCause| {
+    let of_cause = |cause: WaitCause| -> Option<Cost> {
         let wait = seen.waits.iter().find(|wait| wait.kind == cause.kind && wait.on == cause.on)?;
         let evidence = format!("{:.1} of its threads wait there at any moment", wait.threads);
         Some((cause.words(), seen.ns_per_request(wait), evidence))
