@@ -274,6 +274,13 @@ pub fn descendants(roots: &[Pid]) -> Vec<Pid> {
     found.split_off(roots.len())
 }
 
+/// Processes and all their descendants.
+pub fn with_descendants(roots: &[Pid]) -> Vec<Pid> {
+    let mut pids = roots.to_vec();
+    pids.extend(descendants(roots));
+    pids
+}
+
 /// Sends SIGKILL to a process, which may already have ended.
 pub(crate) fn kill(pid: Pid) {
     let _ = system::kill(pid, libc::SIGKILL);

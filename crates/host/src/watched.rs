@@ -40,7 +40,7 @@ pub struct WatchedSample {
 impl WatchedProcesses {
     /// Watches these processes and their descendants.
     pub fn new(roots: Vec<Pid>) -> Self {
-        let pids = with_descendants(&roots);
+        let pids = process::with_descendants(&roots);
         let group = roots.first().and_then(|pid| GroupFiles::of_process(*pid));
         let group = group.filter(|group| is_same(&group.processes(), &pids));
         Self { roots, pids, group, readings: 0, max_cpu_s: 0.0 }
@@ -52,7 +52,7 @@ impl WatchedProcesses {
         match &self.group {
             Some(group) => self.pids = group.processes(),
             None if self.readings % READINGS_PER_SEARCH == READINGS_PER_SEARCH - 1 => {
-                self.pids = with_descendants(&self.roots);
+                self.pids = process::with_descendants(&self.roots);
             }
             None => {}
         }
@@ -68,12 +68,6 @@ impl WatchedProcesses {
             threads: stats.iter().map(|stat| stat.threads).sum(),
         })
     }
-}
-
-fn with_descendants(roots: &[Pid]) -> Vec<Pid> {
-    let mut pids = roots.to_vec();
-    pids.extend(process::descendants(roots));
-    pids
 }
 
 /// Whether two lists name the same processes.

@@ -88,9 +88,7 @@ impl ServerWatch {
 
     /// All its processes.
     pub(crate) fn pids(&self) -> Vec<ProcessId> {
-        let mut pids = self.roots.clone();
-        pids.extend(process::descendants(&self.roots));
-        pids
+        process::with_descendants(&self.roots)
     }
 
     /// Watches the processes that listen at an address; `None` if the address is not on this machine, or the processes
