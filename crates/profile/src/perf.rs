@@ -35,6 +35,8 @@ pub(crate) struct PerfProcess {
     output: PathBuf,
     begun: Instant,
     /// When it was asked to end.
+    asked: Option<Instant>,
+    /// When it ended to observe: when it was asked, or earlier if it ended by itself.
     ended: Option<Instant>,
 }
 
@@ -57,7 +59,7 @@ impl PerfProcess {
         set_flags(&mut perf, &output);
         let child =
             perf.stdin(Stdio::null()).stdout(printed).stderr(messages).spawn().map_err(not_started)?;
-        Ok(Self { command, child, folder, output, begun: Instant::now(), ended: None })
+        Ok(Self { command, child, folder, output, begun: Instant::now(), asked: None, ended: None })
     }
 
     /// Its number.
@@ -81,6 +83,7 @@ impl PerfProcess {
             return;
         }
         let now = Instant::now();
+        self.asked = Some(now);
         if self.has_ended() {
             // It ended by itself: the window was over when its output was written. Its number may be another's now.
             let written = fs::metadata(&self.output).and_then(|output| output.modified());
@@ -124,6 +127,12 @@ impl PerfProcess {
     /// Time from a moment until it was asked to end, or ended by itself, in seconds.
     pub(crate) fn window_s(&self, from: Instant) -> f64 {
         self.ended.unwrap_or(from).saturating_duration_since(from).as_secs_f64()
+    }
+
+    /// The time that it observed after a moment, as times before it was asked to end: of the beginning and of the end.
+    pub(crate) fn before_asked(&self, from: Instant) -> [Duration; 2] {
+        let asked = self.asked.unwrap_or(from);
+        [from, self.ended.unwrap_or(asked)].map(|moment| asked.saturating_duration_since(moment))
     }
 
     /// The file with what it observed.

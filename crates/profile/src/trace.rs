@@ -52,6 +52,7 @@ struct BeginWatch {
 pub struct SystemCallCounts {
     tool: String,
     window_s: f64,
+    before_stop: [Duration; 2],
     summary: TraceSummary,
 }
 
@@ -77,7 +78,7 @@ impl SystemCallTrace {
         self.perf.stop_after(await_events);
     }
 
-    /// Ends the trace. The caller knows the rate of the window.
+    /// Ends the trace. The caller knows the requests of the traced time ([`SystemCallCounts::before_stop`]).
     ///
     /// # Errors
     /// [`ProfileError`] if perf was not permitted to trace, had not begun, or saw no call.
@@ -100,7 +101,8 @@ impl SystemCallTrace {
         if summary.calls.is_empty() {
             return Err(if summary.has_table { ProfileError::UnknownTable } else { ProfileError::NoCalls });
         }
-        Ok(SystemCallCounts { tool: perf_version()?, window_s, summary })
+        let before_stop = self.perf.before_asked(begun);
+        Ok(SystemCallCounts { tool: perf_version()?, window_s, before_stop, summary })
     }
 }
 
@@ -121,10 +123,16 @@ impl BeginWatch {
 }
 
 impl SystemCallCounts {
-    /// The calls per request, if this many valid responses per second came meanwhile; none if that is less than one in
-    /// the whole window.
-    pub fn per_request(&self, achieved_per_s: f64) -> Option<SystemCalls> {
-        let requests = Some(achieved_per_s * self.window_s).filter(|requests| *requests >= 1.0)?;
+    /// When the traced time began and ended, as times before the call of [`SystemCallTrace::stop`]. It ended then, or
+    /// earlier with the last process.
+    pub fn before_stop(&self) -> [Duration; 2] {
+        self.before_stop
+    }
+
+    /// The calls per request, if this many valid responses came in the traced time; none if that is less than one.
+    /// `achieved_per_s` is the rate of the whole window.
+    pub fn per_request(&self, requests: f64, achieved_per_s: f64) -> Option<SystemCalls> {
+        let requests = Some(requests).filter(|requests| *requests >= 1.0)?;
         let of_name = |(name, count): (&String, &CallCount)| SystemCall {
             name: name.clone(),
             calls_per_request: count.calls as f64 / requests,
@@ -189,8 +197,9 @@ fn buffer_kib(threads: usize) -> u64 {
 #[doc(hidden)]
 pub fn fuzz_perf_trace(bytes: &[u8]) {
     let summary = TraceSummary::from_text(&String::from_utf8_lossy(bytes));
-    let counts = SystemCallCounts { tool: String::new(), window_s: 1.0, summary };
-    let Some(calls) = counts.per_request(10.0) else { return };
+    let before_stop = [Duration::from_secs(1), Duration::ZERO];
+    let counts = SystemCallCounts { tool: String::new(), window_s: 1.0, before_stop, summary };
+    let Some(calls) = counts.per_request(10.0, 10.0) else { return };
     let listed: f64 = calls.calls.iter().map(|call| call.calls_per_request).sum();
     assert!(listed <= calls.calls_per_request * (1.0 + 1e-9) && calls.calls.len() <= KINDS);
     assert!(calls.calls.is_sorted_by(|one, other| one.calls_per_request >= other.calls_per_request));
@@ -206,18 +215,19 @@ mod tests {
             ((*name).to_owned(), CallCount { calls: *calls, errors: *errors, time_ms: 5.0 })
         };
         let summary = TraceSummary { calls: rows.iter().map(count).collect(), ..TraceSummary::default() };
-        SystemCallCounts { tool: String::new(), window_s: 2.0, summary }
+        let before_stop = [Duration::from_secs(2), Duration::ZERO];
+        SystemCallCounts { tool: String::new(), window_s: 2.0, before_stop, summary }
     }
 
     #[test]
-    fn calls_are_divided_by_the_requests_of_the_window() {
-        let calls = counts(&[("read", 400, 200), ("write", 1_000, 0)]).per_request(100.0).unwrap();
-        assert_eq!((calls.requests, calls.calls_per_request), (200, 7.0));
+    fn calls_are_divided_by_the_requests_of_the_traced_time() {
+        let calls = counts(&[("read", 400, 200), ("write", 1_000, 0)]).per_request(200.0, 90.0).unwrap();
+        assert_eq!((calls.requests, calls.calls_per_request, calls.achieved_per_s), (200, 7.0, 90.0));
         let of = |call: &SystemCall| (call.calls_per_request, call.errors_per_request, call.time_ns_mean);
         assert_eq!(calls.calls.iter().map(of).collect::<Vec<_>>(), [(5.0, 0.0, 5e3), (2.0, 1.0, 12.5e3)]);
         assert_eq!((calls.calls[0].name.as_str(), calls.threads_started), ("write", 0));
-        for rate in [0.0, 0.4, f64::NAN] {
-            assert_eq!(counts(&[("read", 400, 200)]).per_request(rate), None, "{rate}");
+        for requests in [0.0, 0.9, f64::NAN] {
+            assert_eq!(counts(&[("read", 400, 200)]).per_request(requests, 90.0), None, "{requests}");
         }
     }
 
@@ -225,16 +235,16 @@ mod tests {
     fn all_calls_are_in_the_sum_and_the_most_frequent_in_the_list() {
         let names: Vec<String> = (0..30).map(|number| format!("call{number:02}")).collect();
         let rows: Vec<(&str, u64, u64)> = names.iter().map(|name| (name.as_str(), 10, 0)).collect();
-        let calls = counts(&rows).per_request(5.0).unwrap();
+        let calls = counts(&rows).per_request(10.0, 5.0).unwrap();
         assert_eq!((calls.calls_per_request, calls.calls.len()), (30.0, KINDS));
         assert_eq!(calls.calls[0].name, "call00", "equal numbers in the order of names");
     }
 
     #[test]
     fn threads_that_begin_meanwhile_make_the_counts_lower_bounds() {
-        let calls = counts(&[("clone3", 9, 4), ("fork", 2, 3)]).per_request(5.0).unwrap();
+        let calls = counts(&[("clone3", 9, 4), ("fork", 2, 3)]).per_request(10.0, 5.0).unwrap();
         assert!(calls.threads_started == 5 && calls.is_lower_bound(), "{calls:?}");
-        let most = counts(&[("clone", u64::MAX, 0), ("vfork", 1, 0)]).per_request(5.0).unwrap();
+        let most = counts(&[("clone", u64::MAX, 0), ("vfork", 1, 0)]).per_request(10.0, 5.0).unwrap();
         assert_eq!(most.threads_started, u64::MAX);
     }
 
@@ -285,9 +295,12 @@ mod tests {
         busy.wait().unwrap();
         match counted {
             Ok(counts) => {
-                let calls = counts.per_request(1e6).unwrap();
+                let calls = counts.per_request(1e6, 1e6).unwrap();
                 assert!(calls.calls.iter().any(|call| call.name.starts_with("open")), "{calls:?}");
                 assert!(calls.tool.starts_with("perf") && calls.window_s > 0.0, "{calls:?}");
+                let [begun, ended] = counts.before_stop();
+                let length_s = begun.saturating_sub(ended).as_secs_f64();
+                assert!((length_s - calls.window_s).abs() < 1e-6, "{begun:?} {ended:?} {calls:?}");
             }
             // A machine without perf, or one that does not permit it: then the error says so.
             Err(error) => assert!(error.hint().is_some(), "{error:?}"),

@@ -171,6 +171,26 @@ impl Run {
         parts.map(|((start_ns, intervals), end_ns)| (Span { start_ns, end_ns }, intervals)).collect()
     }
 
+    /// Valid responses that came in a part of warm-up and window, of either cohort. If an interval is only partly in
+    /// it, its responses count as if they had come evenly.
+    pub fn ok_within(&self, part: Span) -> f64 {
+        let window_end_ns = self.phases.window.end_ns;
+        let ok = |intervals: &[&Interval]| -> u64 { intervals.iter().map(|part| part.block.counts.ok).sum() };
+        let (before, after): (Vec<_>, Vec<_>) =
+            self.intervals_by_time().into_iter().partition(|(span, _)| span.start_ns < window_end_ns);
+        // The interval in which the window ends also has the first responses of the drain.
+        let in_drain = self.total.counts.ok.saturating_sub(self.total.completed_in_window);
+        let in_drain = in_drain.saturating_sub(after.iter().map(|(_, intervals)| ok(intervals)).sum());
+        let common = |(span, intervals): &(Span, Vec<&Interval>)| {
+            let others = if span.end_ns > window_end_ns { in_drain } else { 0 };
+            let end_ns = span.end_ns.min(window_end_ns);
+            let common_ns = end_ns.min(part.end_ns).saturating_sub(span.start_ns.max(part.start_ns));
+            let share = common_ns as f64 / end_ns.saturating_sub(span.start_ns).max(1) as f64;
+            ok(intervals).saturating_sub(others) as f64 * share
+        };
+        before.iter().map(common).sum()
+    }
+
     /// The memory by which the server's highest value in the window exceeds that before the load, for each open connection,
     /// in bytes; none if it was not sampled.
     pub fn server_bytes_per_connection(&self) -> Option<f64> {
@@ -392,7 +412,7 @@ pub struct Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::{Counts, Phase, fixture};
 
     #[test]
     fn memory_per_connection_counts_from_before_the_load() {
@@ -412,5 +432,27 @@ mod tests {
         let at = |at_ns| ServerSample { at_ns, ..ServerSample::default() };
         run.server_samples = [0, 700_000_000, 10_700_000_000, 10_800_000_000].map(at).to_vec();
         assert_eq!(run.server_samples_of_window().count(), 2);
+    }
+
+    #[test]
+    fn responses_of_a_part_follow_a_rate_that_changes_and_leave_out_the_drain() {
+        const HALF_NS: u64 = 500_000_000;
+        let span = |start: u64, end: u64| Span { start_ns: start * HALF_NS, end_ns: end * HALF_NS };
+        let interval = |phase, start: u64, ok| {
+            let counts = Counts { ok, ..Counts::default() };
+            Interval::new(phase, start * HALF_NS, Block { counts, ..Block::default() })
+        };
+        let mut run = fixture::run(0);
+        let (warmup, window, drain) = (span(0, 2), span(2, 6), span(6, 8));
+        run.phases = Phases { warmup, window, drain, ..Phases::default() };
+        (run.total.counts.ok, run.total.completed_in_window) = (450, 400);
+        let first = [interval(Phase::Warmup, 0, 10), interval(Phase::Window, 2, 100)];
+        let separate = [interval(Phase::Window, 4, 300), interval(Phase::Window, 6, 50)];
+        for last in [separate.to_vec(), vec![interval(Phase::Window, 4, 350)]] {
+            run.intervals = first.iter().cloned().chain(last).collect();
+            let parts = [(0, 6), (1, 6), (3, 5), (5, 8), (6, 8), (4, 4)];
+            let found = parts.map(|(start, end)| run.ok_within(span(start, end)));
+            assert_eq!(found, [410.0, 405.0, 200.0, 150.0, 0.0, 0.0]);
+        }
     }
 }

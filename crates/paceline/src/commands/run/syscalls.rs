@@ -4,7 +4,7 @@ use super::repeat::{RepeatedLoad, ServerObserver, explain_profiler};
 use crate::exit::Complaint;
 use paceline_engine::{Nanos, Phase};
 use paceline_profile::{ProfileError, SystemCallTrace};
-use paceline_record::{Run, SystemCalls};
+use paceline_record::{Run, Span, SystemCalls};
 
 /// Shortest and longest traced window of a load that does not change: thousands of requests of most servers, and not
 /// longer, because every program on the machine is slower meanwhile.
@@ -25,7 +25,13 @@ pub fn add_system_calls(run: &mut Run, load: &RepeatedLoad<'_>) {
 fn system_calls(load: &RepeatedLoad<'_>) -> anyhow::Result<SystemCalls> {
     let (Tracer(trace), run) = load.observe(WINDOW)?;
     let counts = trace.and_then(SystemCallTrace::finish).map_err(explain_profiler)?;
-    counts.per_request(run.rate_per_s.achieved).ok_or_else(|| {
+    // The trace was stopped at the end of the window. The load may have changed since it began.
+    let [start_ns, end_ns] = counts.before_stop().map(|time| {
+        let before_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        run.phases.window.end_ns.saturating_sub(before_ns)
+    });
+    let requests = run.ok_within(Span { start_ns, end_ns });
+    counts.per_request(requests, run.rate_per_s.achieved).ok_or_else(|| {
         Complaint::failed("no valid response came while system calls were counted")
             .hint("look at a response: --debug")
             .into()
