@@ -3,13 +3,16 @@
 //! It has a folder that only this user can read, with its messages and its data, which is removed when it is dropped.
 
 use crate::error::{PerfLimit, ProfileError};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use std::convert::Infallible;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -30,6 +33,8 @@ pub(crate) struct PerfProcess {
     /// Its first argument: `record` or `trace`.
     command: &'static str,
     child: Child,
+    /// Keeps the thread that started it.
+    _starter: Sender<Infallible>,
     folder: TempDir,
     /// The file with what it observed.
     output: PathBuf,
@@ -57,9 +62,10 @@ impl PerfProcess {
         let mut perf = Command::new("perf");
         perf.arg(command);
         set_flags(&mut perf, &output);
-        let child =
-            perf.stdin(Stdio::null()).stdout(printed).stderr(messages).spawn().map_err(not_started)?;
-        Ok(Self { command, child, folder, output, begun: Instant::now(), asked: None, ended: None })
+        perf.stdin(Stdio::null()).stdout(printed).stderr(messages);
+        let (child, starter) = spawn(perf).map_err(not_started)?;
+        let begun = Instant::now();
+        Ok(Self { command, child, _starter: starter, folder, output, begun, asked: None, ended: None })
     }
 
     /// Its number.
@@ -113,7 +119,7 @@ impl PerfProcess {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            thread::sleep(LOOK_AGAIN);
         }
         self.child.kill()?;
         self.child.wait()
@@ -159,6 +165,28 @@ impl Drop for PerfProcess {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Starts a command that is killed with this process, however that ends: perf would observe until the server ends.
+///
+/// The kernel kills it when the thread that started it ends (`PR_SET_PDEATHSIG`, prctl(2)), and the caller's thread may
+/// be one of the load, which ends before perf has written its data. So a separate thread starts it, and waits until the
+/// returned sender is dropped. A perf with capabilities in its file resets this, and is not killed.
+fn spawn(mut command: Command) -> io::Result<(Child, Sender<Infallible>)> {
+    // SAFETY: one system call with integers between fork and exec.
+    unsafe {
+        command.pre_exec(|| set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from));
+    }
+    let (starter, dropped) = mpsc::channel();
+    let (sender, started) = mpsc::channel();
+    let start = move || {
+        let _ = sender.send(command.spawn());
+        // Nothing is ever sent: this is the end of the sender.
+        let _ = dropped.recv();
+    };
+    thread::Builder::new().name("perf".to_owned()).spawn(start)?;
+    let child = started.recv().map_err(io::Error::other)??;
+    Ok((child, starter))
 }
 
 /// Processes as perf wants them after `-p`.
@@ -254,6 +282,21 @@ mod tests {
         let rights =
             "Error:\nNo permission\nIgnore mlock limit after perf_event_mlock_kb without CAP_IPC_LOCK\n";
         assert!(!hint(rights).contains("perf_event_mlock_kb"), "these are rights");
+    }
+
+    #[test]
+    fn a_command_outlives_its_caller_and_ends_with_the_thread_that_started_it() {
+        let caller = thread::spawn(|| {
+            let mut sleep = Command::new("sleep");
+            sleep.arg("20");
+            spawn(sleep).unwrap()
+        });
+        let (mut child, starter) = caller.join().unwrap();
+        assert_eq!(child.try_wait().unwrap(), None);
+        drop(starter);
+        assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+        let missing = spawn(Command::new("/no/such/perf")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
