@@ -643,13 +643,13 @@ test("a database is a choice, a heading and a filter", async () => {
   await done(page);
 });
 
-test("loads that differ in arrivals or in the connections to the database have different names", async () => {
+test("loads that differ in arrivals, length or the connections to the database have different names", async () => {
   const page = await open(url);
   await page.route(`**/api/rounds/${roundOf("rounds-8-9")}`, async (route) => {
     const round = await (await route.fetch()).json();
     const table = round.tables.find((one) => one.load.database);
     const load = { name: "one", kind: "open", rate_per_s: 2000, connections: 64, depth: 1, warmup_s: 1, database: { database: "postgresql", pool: 8 } };
-    const loads = [load, { ...load, name: "two", arrivals: "poisson" }, { ...load, name: "three", database: { ...load.database, pool: 32 } }];
+    const loads = [load, { ...load, name: "two", arrivals: "poisson" }, { ...load, name: "three", database: { ...load.database, pool: 32 } }, { ...load, name: "four", duration_s: 60 }];
     round.tables = loads.map((load) => ({ ...table, id: load.name, load }));
     await route.fulfill({ json: round });
   });
@@ -659,6 +659,8 @@ test("loads that differ in arrivals or in the connections to the database have d
   await page.getByRole("heading", { name: /64 connections, Poisson arrivals, pool of 8/ }).waitFor();
   await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=three`);
   await page.getByRole("heading", { name: /64 connections, pool of 32/ }).waitFor();
+  await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=four`);
+  await page.getByRole("heading", { name: /64 connections, 60 s, pool of 8/ }).waitFor();
   await done(page);
 });
 
