@@ -664,6 +664,20 @@ test("loads that differ in arrivals, length or the connections to the database h
   await done(page);
 });
 
+test("the heading of a round names each of its machines", async () => {
+  const page = await open(url);
+  await page.route(`**/api/rounds/${roundOf("rounds-8-9")}`, async (route) => {
+    const round = await (await route.fetch()).json();
+    const [first] = round.machines;
+    round.machines = [{ ...first, label: "A" }, { ...first, label: "B", environment: { ...first.environment, cpu_model: "Another CPU" }, differs: ["another processor"] }];
+    await route.fulfill({ json: round });
+  });
+  await page.goto(`${url}#/round/${roundOf("rounds-8-9")}`);
+  const facts = await page.locator(".head p").first().textContent();
+  assert.match(facts, /machine A: .*; machine B: Another CPU/);
+  await done(page);
+});
+
 test("a card of a workload without a database leads to its table, also beside a larger one with a database", async () => {
   const page = await open(url);
   const answers = await (await fetch(`${url}api/answers`)).json();
