@@ -68,6 +68,9 @@ const DOWNLOADERS: [&str; 34] = [
     "shards",
 ];
 
+/// How addresses begin, those of git repositories without a scheme aside.
+const SCHEMES: [&str; 5] = ["https://", "http://", "ftp://", "git://", "ssh://"];
+
 /// What building a Dockerfile needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuildNeeds {
@@ -120,7 +123,9 @@ impl BuildNeeds {
             }
             "COPY" | "ADD" => {
                 let from = words.iter().find_map(|word| word.strip_prefix("--from="));
-                from.iter().for_each(|from| self.add_image(from, known, &known.arguments));
+                // Only here a number can be a stage: BuildKit, `frontend/dockerfile/dockerfile2llb/convert.go`.
+                let images = from.iter().filter(|from| !known.is_stage_number(from));
+                images.for_each(|from| self.add_image(from, known, &known.arguments));
             }
             "RUN" => {
                 words
@@ -162,7 +167,7 @@ impl BuildNeeds {
     /// Adds an image, with the values of these build arguments in its name.
     fn add_image(&mut self, image: &str, known: &Known<'_>, arguments: &BTreeMap<String, String>) {
         let image = expanded(image, arguments, known.given);
-        let is_stage = known.stages.contains(&image.to_ascii_lowercase()) || image.parse::<u32>().is_ok();
+        let is_stage = known.stages.contains(&image.to_ascii_lowercase());
         let is_new = !image.is_empty() && image != "scratch" && !is_stage;
         if is_new && !self.images.contains(&image) {
             self.images.push(image);
@@ -178,8 +183,9 @@ impl BuildNeeds {
     }
 
     fn add_addresses(&mut self, line: &str) {
-        for start in ["https://", "http://"].iter().flat_map(|scheme| line.match_indices(scheme)) {
-            let rest = &line[start.0..];
+        let begins = SCHEMES.iter().flat_map(|scheme| line.match_indices(scheme)).map(|(begin, _)| begin);
+        for begin in begins.chain(ssh_repositories(line)) {
+            let rest = &line[begin..];
             let end = rest.find(|c: char| c.is_whitespace() || "\"'`,;|)".contains(c)).unwrap_or(rest.len());
             if !self.addresses.iter().any(|known| known == &rest[..end]) {
                 self.addresses.push(rest[..end].to_owned());
@@ -196,18 +202,19 @@ struct Known<'a> {
     global: BTreeMap<String, String>,
     /// Those of the present stage, and the global ones that it may use.
     arguments: BTreeMap<String, String>,
-    has_stage: bool,
+    /// Stages that have certainly begun.
+    stage_count: usize,
     given: &'a BTreeMap<String, String>,
 }
 
 impl<'a> Known<'a> {
     fn of_given(given: &'a BTreeMap<String, String>) -> Self {
         let (global, arguments) = (BTreeMap::new(), BTreeMap::new());
-        Self { stages: BTreeSet::new(), global, arguments, has_stage: false, given }
+        Self { stages: BTreeSet::new(), global, arguments, stage_count: 0, given }
     }
 
     fn define(&mut self, name: &str, value: String) {
-        if !self.has_stage {
+        if self.stage_count == 0 {
             self.global.insert(name.to_owned(), value.clone());
         }
         self.arguments.insert(name.to_owned(), value);
@@ -216,11 +223,17 @@ impl<'a> Known<'a> {
     /// A stage begins, without the arguments of the one before. If that is not certain, no value is.
     fn begin_stage(&mut self, is_certain: bool) {
         if is_certain {
-            self.has_stage = true;
+            self.stage_count += 1;
             self.arguments.clone_from(&self.global);
         } else {
             self.arguments.iter_mut().for_each(|(name, value)| *value = format!("${name}"));
         }
+    }
+
+    /// Whether this is the number of a stage, from 0.
+    fn is_stage_number(&self, from: &str) -> bool {
+        let number = expanded(from, &self.arguments, self.given).parse::<usize>();
+        number.is_ok_and(|number| number < self.stage_count)
     }
 
     /// The value of a build argument with this default.
@@ -228,6 +241,24 @@ impl<'a> Known<'a> {
         let default = default.trim_matches(['"', '\'']);
         self.given.get(name).cloned().unwrap_or_else(|| expanded(default, &self.arguments, self.given))
     }
+}
+
+/// Where the addresses of git repositories over SSH without a scheme begin in a line: `git@HOST:PATH`. ADD clones one
+/// of any user and host (BuildKit, `util/gitutil/git_url.go`). In other lines an alias (`npm install a@npm:b`) and the
+/// digest of an image look alike.
+fn ssh_repositories(line: &str) -> impl Iterator<Item = usize> + '_ {
+    let is_add = keyword(line) == "ADD";
+    line.match_indices('@').filter_map(move |(at, _)| {
+        let is_user = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        let before = line[..at].trim_end_matches(is_user);
+        let (user, (host, path)) = (&line[before.len()..at], line[at + 1..].split_once(':')?);
+        let in_host = |c: char| is_user(c) || ".${}".contains(c);
+        let is_host = !host.is_empty() && host.chars().all(in_host);
+        let is_usual = is_add || host.contains('.') || (user == "git" && !host.starts_with("sha"));
+        // After a slash or a colon, it is a part of an address with a scheme.
+        let is_address = is_host && is_usual && !user.is_empty() && !before.ends_with(['/', ':']);
+        (is_address && path.starts_with(|c: char| !c.is_whitespace())).then_some(before.len())
+    })
 }
 
 /// An instruction on one line, with the lines below it that are its heredocs.
@@ -480,6 +511,32 @@ mod tests {
         assert_eq!(needs.images, ["golang:1.24", "composer:latest"]);
         assert_eq!(needs.downloaders, ["apt-get", "curl"]);
         assert_eq!(needs.addresses, ["https://example.com/a.tgz", "https://example.com/b"]);
+    }
+
+    #[test]
+    fn a_number_is_a_stage_only_where_files_are_copied_from_one() {
+        let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
+        assert_eq!(images("FROM a\nFROM 5\nARG N=1\nCOPY --from=0 /x /x\nADD --from=$N /x /x\n"), ["a", "5"]);
+        assert_eq!(images("FROM a\nFROM 0\nCOPY --from=7 /x /x\n"), ["a", "0", "7"]);
+        assert_eq!(images("FROM a\nRUN --mount=type=bind,from=0,target=/x ls\n"), ["a", "0"]);
+    }
+
+    #[test]
+    fn repositories_over_ssh_are_addresses() {
+        let addresses = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).addresses;
+        let text = "FROM git@sha256:0a\nADD git@github.com:a/b.git#v1 /b\nADD --keep-git-dir=true me@intranet:c /c\n\
+                    ARG REPO=git@host:d\nRUN git clone \"deploy@git.example.com:e\" && git clone ssh://git@f:22/g\n\
+                    ADD git://h/i /i\nRUN npm install j@npm:k mail@example.com && curl https://l@m:8/n\n";
+        let found = [
+            "git@github.com:a/b.git#v1",
+            "me@intranet:c",
+            "git@host:d",
+            "ssh://git@f:22/g",
+            "deploy@git.example.com:e",
+            "git://h/i",
+            "https://l@m:8/n",
+        ];
+        assert_eq!(addresses(text), found);
     }
 
     #[test]
