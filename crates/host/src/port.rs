@@ -23,6 +23,8 @@ const TRIES: u64 = 200;
 const OWN: &str = "thread-self";
 /// Linux's default ephemeral range, used when `/proc` cannot be read.
 const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
+/// The first process of the machine, or of a container. As systemd, it holds the sockets of services that it starts.
+const INIT: Pid = 1;
 
 /// Returns a port outside the ephemeral range on which no process listens now, at `address` or loopback. The search
 /// starts at a random port.
@@ -153,6 +155,36 @@ fn holder(port: u16) -> Option<String> {
     Some(format!("{} (process {pid})", name.trim()))
 }
 
+/// The processes that serve a TCP port: those that listen on it, except for ancestors of this process that only hold the
+/// socket for others. The descendants of such an ancestor are not the server.
+pub fn servers(port: u16) -> Vec<Pid> {
+    let listening = listeners(port).into_iter().map(|pid| (pid, vec![port])).collect();
+    without_holders(listening, &process::ancestors(own_pid())).into_iter().map(|(pid, _)| pid).collect()
+}
+
+/// Whether only the first process listens on a TCP port, for a service that it starts or may start.
+pub fn is_held_by_init(port: u16) -> bool {
+    servers(port).is_empty() && listeners(port).contains(&INIT)
+}
+
+/// Processes with their ports, without the ports that an ancestor holds and others listen on too. The first process
+/// serves none: with systemd's `Accept=yes`, the services do not even have the socket that listens.
+fn without_holders(listening: Vec<(Pid, Vec<u16>)>, ancestors: &[Pid]) -> Vec<(Pid, Vec<u16>)> {
+    let of_others = listening.iter().filter(|(pid, _)| !ancestors.contains(pid)).flat_map(|(_, ports)| ports);
+    let of_others: BTreeSet<u16> = of_others.copied().collect();
+    let served = listening.into_iter().map(|(pid, mut ports)| {
+        if ancestors.contains(&pid) {
+            ports.retain(|port| pid != INIT && !of_others.contains(port));
+        }
+        (pid, ports)
+    });
+    served.filter(|(_, ports)| !ports.is_empty()).collect()
+}
+
+fn own_pid() -> Pid {
+    std::process::id().cast_signed()
+}
+
 /// Every process that listens on a TCP port, as far as `/proc` shows them: all of them for root, else the user's own.
 pub fn listeners(port: u16) -> Vec<Pid> {
     let sockets: Vec<String> =
@@ -188,7 +220,7 @@ pub(crate) fn one_of_each_network(pids: &[Pid]) -> Vec<Pid> {
     pids.iter().copied().filter(|pid| known.insert(network(*pid))).collect()
 }
 
-/// Every process that listens on TCP ports, with these, as far as `/proc` shows them.
+/// Every process that serves TCP ports, with these, as far as `/proc` shows them: as [`servers`].
 pub fn listening_processes() -> Vec<(Pid, Vec<u16>)> {
     let ports: HashMap<u64, u16> =
         listening_in_proc(OWN).into_iter().map(|(port, listener)| (listener.inode, port)).collect();
@@ -196,7 +228,8 @@ pub fn listening_processes() -> Vec<(Pid, Vec<u16>)> {
         let theirs: BTreeSet<u16> = sockets_of(pid).filter_map(|inode| ports.get(&inode).copied()).collect();
         (!theirs.is_empty()).then(|| (pid, theirs.into_iter().collect()))
     };
-    process::all().into_iter().filter_map(of_process).collect()
+    let listening = process::all().into_iter().filter_map(of_process).collect();
+    without_holders(listening, &process::ancestors(own_pid()))
 }
 
 /// The established connections from this machine to itself.
@@ -363,6 +396,28 @@ mod tests {
         assert!(local_connections().ports_from(&[own]).contains(&port));
         assert!(listening_processes().iter().any(|(pid, ports)| *pid == own && ports.contains(&port)));
         drop(connection);
+    }
+
+    #[test]
+    fn an_ancestor_that_holds_a_socket_for_others_is_no_server() {
+        let served = |listening: &[(Pid, &[u16])]| {
+            let listening = listening.iter().map(|(pid, ports)| (*pid, ports.to_vec())).collect();
+            without_holders(listening, &[30, 1])
+        };
+        // systemd holds a socket of process 40, and one of a service that does not run.
+        assert_eq!(served(&[(1, &[22, 80]), (40, &[80])]), [(40, vec![80])]);
+        // A test that serves a port itself and starts this program, without and with a child that has the socket.
+        assert_eq!(served(&[(30, &[80])]), [(30, vec![80])]);
+        assert_eq!(served(&[(30, &[80, 81]), (40, &[80])]), [(30, vec![81]), (40, vec![80])]);
+        assert_eq!(without_holders(vec![(1, vec![80])], &[]), [(1, vec![80])], "a container's server");
+    }
+
+    #[test]
+    fn the_parent_is_the_nearest_ancestor() {
+        let parent = std::os::unix::process::parent_id().cast_signed();
+        let ancestors = process::ancestors(own_pid());
+        assert_eq!(ancestors.first().copied(), Some(parent).filter(|parent| *parent > 0));
+        assert!(!ancestors.contains(&own_pid()));
     }
 
     #[test]

@@ -255,6 +255,12 @@ pub fn session(leader: Pid) -> Vec<Pid> {
     all().into_iter().filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.session == leader)).collect()
 }
 
+/// The ancestors of a process, the nearest first, as far as `/proc` shows them.
+pub fn ancestors(pid: Pid) -> Vec<Pid> {
+    let parent = |pid: &Pid| Some(Stat::read(*pid)?.parent).filter(|parent| *parent > 0);
+    std::iter::successors(parent(&pid), parent).collect()
+}
+
 /// Every process that descends from one of `roots`, without these, parents before children.
 pub fn descendants(roots: &[Pid]) -> Vec<Pid> {
     let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();

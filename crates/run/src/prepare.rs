@@ -120,7 +120,14 @@ impl Prepared {
     pub fn watch_server(&mut self, pids: &[u32]) -> Result<(), RunError> {
         let front = match pids {
             [] if self.settings.job.proxy.is_some() => None,
-            [] => self.destination.addresses().iter().find_map(ServerWatch::of_address),
+            [] => {
+                let addresses = self.destination.addresses();
+                let front = addresses.iter().find_map(ServerWatch::of_address);
+                if front.is_none() {
+                    self.notices.extend(addresses.iter().find_map(ServerWatch::not_found));
+                }
+                front
+            }
             pids => Some(ServerWatch::of_processes(pids)?),
         };
         self.server = front.map(ServerChain::from_front);

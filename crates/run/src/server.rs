@@ -97,10 +97,21 @@ impl ServerWatch {
         let Address::Tcp(address) = address else { return None };
         is_here(*address).then_some(())?;
         let own = std::process::id().cast_signed();
-        let mut roots = port::listeners(address.port());
+        let mut roots = port::servers(address.port());
         roots.retain(|pid| *pid != own);
         roots.sort_unstable();
         (!roots.is_empty()).then(|| Self::of_roots(FoundBy::Port, roots))
+    }
+
+    /// Why no server is found at an address where some process listens.
+    pub(crate) fn not_found(address: &Address) -> Option<String> {
+        let Address::Tcp(address) = address else { return None };
+        (is_here(*address) && port::is_held_by_init(address.port())).then(|| {
+            format!(
+                "the server is not known: process 1 holds port {} for it (socket activation); name it with --pid",
+                address.port()
+            )
+        })
     }
 
     /// Reads the counters, at one end of the window.

@@ -35,7 +35,7 @@ fn listening_processes(url: &str) -> Option<BTreeSet<i32>> {
         IpAddr::V4(ip) => ip.is_loopback(),
         IpAddr::V6(ip) => ip.is_loopback(),
     });
-    let owners = if is_here { port::listeners(url.port) } else { return None };
+    let owners = if is_here { port::servers(url.port) } else { return None };
     let descendants = process::descendants(&owners);
     Some(owners.into_iter().chain(descendants).collect())
 }
