@@ -100,13 +100,13 @@ impl Repository {
     }
 
     /// The content of the working tree, without ignored files, as a commit that no branch contains. None if it is that
-    /// of HEAD. The user's index is not changed. `outputs` are files that the caller writes, with canonical paths: they
-    /// are as in HEAD, or absent.
+    /// of HEAD. The user's index is not changed. `outputs` are files and folders that the caller writes, with canonical
+    /// paths: they are as in HEAD, or absent. A folder in which HEAD has files is not left out.
     ///
     /// # Errors
     /// [`LabError::Git`] if git fails, [`LabError::File`] if the copy of the index cannot be written.
     pub fn uncommitted(&self, scratch: &Path, outputs: &[PathBuf]) -> Result<Option<Revision>, LabError> {
-        let outputs = self.names_of(outputs);
+        let outputs = self.names_of(outputs)?;
         let others: Vec<String> =
             outputs.iter().map(|name| format!(":(top,exclude,literal){name}")).collect();
         // Each new file is listed, also if the user's configuration hides new files or sums up their folder.
@@ -151,11 +151,17 @@ impl Repository {
         Ok(Some(Revision { commit, tree, shown: format!("working tree ({head} and {files})") }))
     }
 
-    /// The names of files below the top folder; others are left out.
-    fn names_of(&self, files: &[PathBuf]) -> Vec<String> {
+    /// The names of outputs below the top folder, without folders in which HEAD has files.
+    fn names_of(&self, outputs: &[PathBuf]) -> Result<Vec<String>, LabError> {
         let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        let below = files.iter().filter_map(|file| file.strip_prefix(&root).ok()?.to_str());
-        below.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        let below = outputs.iter().filter_map(|output| output.strip_prefix(&root).ok()?.to_str());
+        let mut names = Vec::new();
+        for name in below.filter(|name| !name.is_empty()) {
+            if !root.join(name).is_dir() || self.git(&["ls-tree", "HEAD", "--", name])?.is_empty() {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
     }
 
     /// The files that differ between two revisions.
@@ -241,6 +247,30 @@ mod tests {
         assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "new/a");
         let all = [output("new/a"), output("new/b")];
         assert_eq!(repository.uncommitted(folder.path(), &all).unwrap(), None);
+    }
+
+    #[test]
+    fn a_folder_of_outputs_is_left_out_unless_it_has_sources() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repository");
+        for name in ["source", "records/checks"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let write = |name: &str| std::fs::write(root.join(name), "text").unwrap();
+        let run = |arguments: &[&str]| git(&root, arguments, &[]).unwrap();
+        run(&["init", "--quiet"]);
+        write("source/a");
+        run(&["add", "--all"]);
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        run(&[&identity[..], &["commit", "--quiet", "-m", "first"]].concat());
+        for name in ["source/b", "records/1.json", "records/checks/2"] {
+            write(name);
+        }
+        let outputs = ["source", "records"].map(|name| root.canonicalize().unwrap().join(name));
+        let repository = Repository::find(&root).unwrap();
+        let revision = repository.uncommitted(folder.path(), &outputs).unwrap().unwrap();
+        assert!(revision.shown.ends_with(" and 1 changed file)"), "{}", revision.shown);
+        assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "source/a\nsource/b");
     }
 
     /// A `gpg` that signs and verifies anything, and prints a line while it verifies.

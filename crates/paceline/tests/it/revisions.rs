@@ -130,14 +130,18 @@ fn builds_in_the_working_tree_are_no_part_of_the_candidate() {
 #[test]
 fn the_files_of_an_earlier_gate_are_no_part_of_the_candidate() {
     let repository = TestRepository::new("");
+    std::fs::create_dir(repository.root().join("pictures")).unwrap();
+    repository.write("pictures/base.svg", "old");
     for time in ["first", "second"] {
         let files = ["--markdown", "gate.md", "--junit", "./gate.xml", "--report", "gate.json"];
-        let output = repository.gate(&[&["--budget", "1ms", "--path", "/hello"][..], &files].concat());
+        // Without perf there are no new flame graphs, and the result is the same.
+        let more = ["--records", "records", "--profile=pictures"];
+        let output = repository.gate(&[&["--budget", "1ms", "--path", "/hello"][..], &files, &more].concat());
         assert_eq!(output.status.code(), Some(4), "{time}: {output:?}");
         let notes = report_notes(&output);
         assert!(notes.contains("this is an A/A run"), "{time}: {notes}");
     }
-    repository.assert_clean("?? gate.json\n?? gate.md\n?? gate.xml");
+    repository.assert_clean("?? gate.json\n?? gate.md\n?? gate.xml\n?? pictures/\n?? records/");
 }
 
 #[test]

@@ -97,16 +97,19 @@ fn compare(bench: &mut Bench<'_>, plan: &RegressionPlan) -> anyhow::Result<Regre
     Ok(report)
 }
 
-/// The base and the candidate. The files of an earlier gate in the working tree are no part of the candidate.
+/// The base and the candidate. What an earlier gate wrote into the working tree is no part of the candidate.
 fn revisions(
     settings: &Settings,
     repository: &Repository,
     scratch: &Path,
     output: &GateOutput,
 ) -> anyhow::Result<[Revision; 2]> {
+    let mut outputs = output.places();
+    let others = profile::pictures(settings, output).into_iter().chain(settings.records.clone());
+    outputs.extend(others.map(|path| crate::file::final_place(&path)));
     let candidate = match &settings.candidate {
         Some(name) => repository.revision(name).map_err(complain)?,
-        None => match repository.uncommitted(scratch, &output.places()).map_err(complain)? {
+        None => match repository.uncommitted(scratch, &outputs).map_err(complain)? {
             Some(snapshot) => snapshot,
             None => repository.revision("HEAD").map_err(complain)?,
         },

@@ -18,11 +18,28 @@ const SIDES: [&str; 2] = ["base", "candidate"];
 
 /// The folder for the flame graphs, which exists; none if no profile is wanted.
 pub fn folder(settings: &Settings, output: &GateOutput, records: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let Some(given) = &settings.profile else { return Ok(None) };
-    let folder = given.as_deref().or_else(|| output.page_folder()).unwrap_or(records);
+    if settings.profile.is_none() {
+        return Ok(None);
+    }
+    let folder = chosen_folder(settings, output).unwrap_or(records);
     std::fs::create_dir_all(folder)
         .map_err(|error| Complaint::environment(format!("cannot make {}: {error}", folder.display())))?;
     Ok(Some(folder.to_owned()))
+}
+
+/// The flame graphs, if they are not in the folder of records.
+pub fn pictures(settings: &Settings, output: &GateOutput) -> Vec<PathBuf> {
+    chosen_folder(settings, output).map(pictures_in).into_iter().flatten().collect()
+}
+
+fn chosen_folder<'a>(settings: &'a Settings, output: &'a GateOutput) -> Option<&'a Path> {
+    let given = settings.profile.as_ref()?;
+    given.as_deref().or_else(|| output.page_folder())
+}
+
+/// The flame graphs of base and candidate, and that of their difference.
+fn pictures_in(folder: &Path) -> [PathBuf; 3] {
+    [SIDES[0], SIDES[1], "difference"].map(|name| folder.join(format!("{name}.svg")))
 }
 
 /// Profiles base and candidate, and writes the flame graph of each and their difference.
@@ -39,19 +56,17 @@ fn profiled(
     folder: &Path,
 ) -> anyhow::Result<RegressionProfile> {
     paceline_profile::perf_version().map_err(explain_profiler)?;
+    let pictures = pictures_in(folder);
     let record = |side: usize| {
         exit::say(&format!("profile of the {} in a separate launch", SIDES[side]));
-        let picture = folder.join(format!("{}.svg", SIDES[side]));
-        with_profile(bench.profiled(side, &picture).map_err(complaint)?, SIDES[side])
+        with_profile(bench.profiled(side, &pictures[side]).map_err(complaint)?, SIDES[side])
     };
     let [base, candidate] = [record(0)?, record(1)?];
     let profile = RegressionProfile::of_runs(load, names, [&base, &candidate]);
     let mut profile = profile.ok_or_else(|| Complaint::environment("a profile is missing"))?;
-    let difference = folder.join("difference.svg");
     if let Some(picture) = &profile.difference {
-        crate::file::write_whole(&difference, picture.as_str().as_bytes())?;
+        crate::file::write_whole(&pictures[SIDES.len()], picture.as_str().as_bytes())?;
     }
-    let files = SIDES.map(|side| folder.join(format!("{side}.svg"))).into_iter().chain([difference]);
-    profile.flame_graphs = files.map(|file| file.display().to_string()).collect();
+    profile.flame_graphs = pictures.iter().map(|file| file.display().to_string()).collect();
     Ok(profile)
 }
