@@ -3,16 +3,17 @@
 //! It sets the server up and checks it like `setup` and `check`, then carries out a plan in which the server is measured
 //! beside others and beside a copy of itself, and writes the round's page and a badge.
 
-use super::selection::{provisioner, remedy, start_case};
+use super::selection::{provisioner, remedy, start_case, working};
 use super::{check, setup};
 use crate::commands::{report, round};
-use crate::exit::{Complaint, Status, fitted_lines, print, say};
+use crate::exit::{Complaint, Status, error_text, fitted_lines, print, say};
 use crate::file::{self, FileIdentity};
 use crate::lab_folders::complain;
 use paceline_catalogue::{Catalogue, MANIFEST_FILE, Manifest, Plan, Select};
-use paceline_lab::{Provisioner, ServerState};
+use paceline_escape::shell_word;
+use paceline_lab::{LabError, Provisioner, ServerState};
 use paceline_report::{Report, ServerRate};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Flags of `paceline lab try`.
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// The page to write, with the badge beside it [default: DIR's name with .html, in the current folder]
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
+    /// Accept a container whose folder is TRUSTED or below: building it runs its code with access to the network
+    #[arg(long, value_name = "TRUSTED")]
+    trust: Vec<PathBuf>,
 }
 
 /// Sets the server up, checks it, measures it, and writes page and badge.
@@ -69,12 +73,9 @@ pub fn run(arguments: &Arguments, mut catalogue: Catalogue) -> anyhow::Result<St
     let workload = workload(&server, &plan, arguments.workload.as_deref(), &catalogue)?;
     let provisioner = provisioner(&catalogue)?;
     let others = others(arguments, &plan, &server, &workload, &catalogue, &provisioner)?;
-    let is_set_up = |state| !matches!(state, ServerState::Lacking(_) | ServerState::NotSetUp);
-    if !is_set_up(provisioner.state(&server).map_err(complain)?) {
-        let status = setup::run(&setup::Arguments::of_server(&server.id), &catalogue)?;
-        if status != Status::Done {
-            return Ok(status);
-        }
+    let status = prepare(arguments, &server, &provisioner, &catalogue)?;
+    if status != Status::Done {
+        return Ok(status);
     }
     let status = check::run(&check::Arguments::of_server(&server.id), &catalogue)?;
     if status != Status::Done {
@@ -103,6 +104,34 @@ pub fn run(arguments: &Arguments, mut catalogue: Catalogue) -> anyhow::Result<St
     );
     print(&fitted_lines(&written))?;
     Ok(status)
+}
+
+/// Sets the server up, or builds a container whose folder is accepted now: `lab build` does not know a server outside
+/// the folder of servers.
+fn prepare(
+    arguments: &Arguments,
+    server: &Manifest,
+    provisioner: &Provisioner,
+    catalogue: &Catalogue,
+) -> anyhow::Result<Status> {
+    match provisioner.state(server).map_err(complain)? {
+        ServerState::Lacking(_) | ServerState::NotSetUp => {
+            setup::run(&setup::Arguments::of_server(&server.id), catalogue)
+        }
+        ServerState::Untrusted => {
+            let built = working(catalogue)?.trusting(arguments.trust.clone()).build(server, false);
+            built.map(|_| Status::Done).map_err(|error| explain(error, &arguments.folder))
+        }
+        ServerState::NotBuilt | ServerState::Stale | ServerState::Ready => Ok(Status::Done),
+    }
+}
+
+/// An error of a build. A container is accepted with this command.
+fn explain(error: LabError, tried: &Path) -> anyhow::Error {
+    let LabError::Untrusted { folder, .. } = &error else { return complain(error) };
+    let [tried, trusted] = [tried, folder.as_path()].map(|path| shell_word(&path.to_string_lossy()));
+    let hint = format!("if you trust it: paceline lab try {tried} --trust {trusted}");
+    Complaint::environment(error_text(&error)).hint(hint).into()
 }
 
 /// The workload to measure: the one given, else the plan's first that the server has, else its first without a database.
@@ -182,5 +211,22 @@ fn measured(plan: Plan, server: &Manifest, others: &[Arc<Manifest>], workload: S
         copies: vec![server.id.clone()],
         workloads: vec![workload],
         ..plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_is_accepted_with_the_command_that_knows_it() {
+        let about = "it downloads the image a".to_owned();
+        let folder = PathBuf::from("/srv/go mine");
+        let error = LabError::Untrusted { server: "go-mine".to_owned(), folder, about };
+        let explained = explain(error, Path::new("../own/go-mine"));
+        let complaint = explained.downcast_ref::<Complaint>().unwrap();
+        let hint = complaint.hint.as_deref().unwrap();
+        assert!(hint.ends_with("paceline lab try ../own/go-mine --trust '/srv/go mine'"), "{hint}");
+        assert!(complaint.what.contains("the image a") && complaint.status == Status::Environment);
     }
 }
