@@ -64,6 +64,17 @@ pub struct FleetSettings {
     pub user: Option<NodeUser>,
 }
 
+impl FleetSettings {
+    /// Whether servers run on another machine.
+    pub fn has_server(&self) -> bool {
+        match &self.machines {
+            Machines::Named(hosts) => hosts.iter().any(|(role, _)| role == SERVER),
+            // `--listen` is an address of this machine: the server runs here.
+            Machines::Slurm { .. } => self.listen.is_none(),
+        }
+    }
+}
+
 /// The machines of a round.
 pub struct Fleet {
     settings: FleetSettings,
@@ -130,13 +141,9 @@ impl Fleet {
         Ok(Self { settings, node_settings, program: shipment, control, interrupt, new_id, connected })
     }
 
-    /// Whether servers run on another machine.
+    /// As [`FleetSettings::has_server`].
     pub fn has_server(&self) -> bool {
-        match &self.settings.machines {
-            Machines::Named(hosts) => hosts.iter().any(|(role, _)| role == SERVER),
-            // `--listen` is an address of this machine: the server runs here.
-            Machines::Slurm { .. } => self.settings.listen.is_none(),
-        }
+        self.settings.has_server()
     }
 
     /// The machines for a launch: granted where Slurm grants them, connected.

@@ -106,7 +106,8 @@ pub fn open(
     let is_resumed = resume_flags.resume.is_some();
     let (mut begun, lock) = match &resume_flags.resume {
         Some(id) => {
-            let (mut begun, lock) = resume::resumed(id, plan_flags.plan.as_deref(), catalogue, store)?;
+            let (mut begun, lock) =
+                resume::resumed(id, plan_flags.plan.as_deref(), resume_flags, catalogue, store)?;
             let ignored = resume::ignored_warm_up(plan_flags.steady_within, begun.warm_up);
             begun.resolution.notes.extend(ignored);
             (begun, lock)

@@ -3,6 +3,7 @@
 //! Called by `open.rs` for `--resume`. The round follows the plan that is kept with it. Cells that can no longer be
 //! measured are reported, kept with the round and counted when it ends; none is dropped silently.
 
+use super::flags::ResumeFlags;
 use super::machine;
 use super::plan::NewRound;
 use crate::exit::Complaint;
@@ -10,7 +11,8 @@ use crate::lab_folders::complain;
 use crate::store_location;
 use paceline_catalogue::{Catalogue, LaunchWarmUp, Plan, format_duration, order};
 use paceline_host::{FileLock, Id, InvalidId};
-use paceline_record::Round;
+use paceline_lab::FleetSettings;
+use paceline_record::{ProcessRole, Round, Trial};
 use paceline_stats::counted;
 use paceline_store::{Store, StoreError};
 use std::time::Duration;
@@ -22,6 +24,7 @@ const MAX_NAMED: usize = 3;
 pub fn resumed(
     id: &str,
     plan: Option<&str>,
+    flags: &ResumeFlags,
     catalogue: &Catalogue,
     store: &Store,
 ) -> anyhow::Result<(NewRound, Option<FileLock>)> {
@@ -35,6 +38,9 @@ pub fn resumed(
     let plan = Plan::parse(&format!("round {id}"), &round.plan_toml).map_err(complain)?;
     // Unreadable trials are measured again and say nothing about a cell.
     let (trials, _) = store.readable_trials(&id).map_err(store_location::complain)?;
+    if let Some(fleet) = flags.fleet(round.generator.as_deref(), None)? {
+        check_server_machine(&round.id, &trials, &fleet)?;
+    }
     let (resolution, mut gone) = plan.resolve_resumed(catalogue, &trials).map_err(complain)?;
     let launches = order(&resolution.cells, plan.repeats, round.seed);
     let left: u32 = launches.iter().map(|launch| launch.cells.len() as u32).sum();
@@ -47,6 +53,26 @@ pub fn resumed(
         round.changes.push(change);
     }
     Ok((NewRound { round, resolution, launches, gone, warm_up: plan.launch_warm_up() }, lock))
+}
+
+/// Refuses servers on another machine than before: with Slurm, `--listen` decides where they run, and the record of a
+/// round does not have it.
+fn check_server_machine(round: &str, trials: &[Trial], fleet: &FleetSettings) -> anyhow::Result<()> {
+    let is_elsewhere =
+        |trial: &Trial| trial.machines.iter().any(|machine| machine.role == ProcessRole::Instance);
+    let was_elsewhere = trials.iter().find(|trial| trial.run.is_some()).map(is_elsewhere);
+    let (problem, hint) = match (was_elsewhere, fleet.has_server()) {
+        (Some(false), true) => (
+            "ran on this machine, and without --listen they would run on another",
+            "add --listen ADDRESS, as when the round was begun",
+        ),
+        (Some(true), false) => (
+            "ran on another machine, and with --listen they would run on this one",
+            "remove --listen to continue the round as it was begun",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Complaint::usage(format!("the servers of round {round} {problem}")).hint(hint).into())
 }
 
 /// The message that `--steady-within` is ignored, if the round was begun with another warm-up: its trials would not be
@@ -144,6 +170,40 @@ fn nothing_to_resume(which: &str, store: &Store) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_host::shepherd::TrackingMethod;
+    use paceline_record::{ClockOffset, Environment, RoleMachine, fixture};
+
+    #[test]
+    fn the_servers_of_a_resumed_round_stay_on_their_machine() {
+        let fleet = |listen: Option<&str>| FleetSettings {
+            machines: "slurm".parse().unwrap(),
+            loaders: None,
+            listen: listen.map(|address| address.parse().unwrap()),
+            queue_limit: Duration::from_secs(60),
+            guard: TrackingMethod::Namespace,
+            user: None,
+        };
+        let failed = fixture::trial();
+        let here = Trial { run: Some(fixture::run(0)), ..fixture::trial() };
+        let server = RoleMachine {
+            role: ProcessRole::Instance,
+            index: 0,
+            host: "n1".to_owned(),
+            environment: Environment::default(),
+            clock: ClockOffset::default(),
+            network: None,
+        };
+        let elsewhere = Trial { machines: vec![server], ..here.clone() };
+        let refused = |trials: &[Trial], listen| {
+            check_server_machine("r", trials, &fleet(listen)).err().map(|error| error.to_string())
+        };
+        let address = Some("10.0.0.1");
+        assert!(refused(&[failed.clone(), here.clone()], None).unwrap().contains("without --listen"));
+        assert!(refused(&[failed.clone(), elsewhere.clone()], address).unwrap().contains("with --listen"));
+        for (trials, listen) in [(vec![here], address), (vec![elsewhere], None), (vec![failed], None)] {
+            assert_eq!(refused(&trials, listen), None);
+        }
+    }
 
     #[test]
     fn another_warm_up_of_a_resumed_round_is_reported() {
