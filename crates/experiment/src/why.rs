@@ -170,7 +170,8 @@ fn costs(run: &Run, closed: &Run, half: Option<&Run>) -> Vec<RequestCost> {
         costs.push((
             "waiting for something else".to_owned(),
             unseen_ns,
-            format!("{share:.0} % of the time of a request is no CPU time: locks, timers, disks, other services, or its turn on a busy thread"),
+            format!("{share:.0} % of the time of a request is no CPU time: locks, timers, disks, other services, or its turn on a busy thread")
+                + &unix_socket_words(run),
         ));
     }
     costs.extend(waits);
@@ -208,6 +209,14 @@ fn cpu_costs(run: &Run, closed: &Run, server: &ServerUse, cpu_ns: f64) -> Vec<Co
         (format!("code of {}", server.name), user_ns, top_functions(profile, false)),
         (format!("the kernel, for {}", server.name), kernel_ns, top_functions(profile, true) + &of_kernel),
     ]
+}
+
+/// Names the Unix sockets to other services, whose processes are not observed.
+fn unix_socket_words(run: &Run) -> String {
+    match run.unix_sockets.as_slice() {
+        [] => String::new(),
+        names => format!("; the processes behind {} are not observed", names.join(", ")),
+    }
 }
 
 /// Says that the server spent most of its CPU time in the kernel, if it did: then fewer system calls help more than

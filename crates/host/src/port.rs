@@ -5,7 +5,7 @@
 use crate::kernel_counts::counter;
 use crate::proc_sockets::{self, ESTABLISHED, LISTEN, ProcSocket};
 use crate::process;
-use crate::sock_diag::{self, ListeningSocket};
+use crate::sock_diag::{self, ListeningSocket, UnixSocket};
 use crate::system::Pid;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -25,6 +25,8 @@ const OWN: &str = "thread-self";
 const DEFAULT_EPHEMERAL: (u16, u16) = (32_768, 60_999);
 /// The first process of the machine, or of a container. As systemd, it holds the sockets of services that it starts.
 const INIT: Pid = 1;
+/// Where the sockets of systemd's journal are.
+const JOURNAL: &str = "/run/systemd/journal/";
 
 /// Returns a port outside the ephemeral range on which no process listens now, at `address` or loopback. The search
 /// starts at a random port.
@@ -259,6 +261,30 @@ impl LocalConnections {
     }
 }
 
+/// The connected Unix sockets of this network namespace.
+#[derive(Debug)]
+pub struct UnixConnections {
+    sockets: Vec<UnixSocket>,
+}
+
+/// Reads the connected Unix sockets; none where the kernel does not report them.
+pub fn unix_connections() -> UnixConnections {
+    UnixConnections { sockets: sock_diag::unix_sockets().unwrap_or_default() }
+}
+
+impl UnixConnections {
+    /// The names of the sockets through which these processes are connected to others, except for systemd's journal: a
+    /// service that it starts writes its output there.
+    pub fn names_from(&self, pids: &[Pid]) -> BTreeSet<String> {
+        let theirs: HashSet<u64> = pids.iter().flat_map(|pid| sockets_of(*pid)).collect();
+        let own = self.sockets.iter().filter(|socket| socket.is_stream && theirs.contains(&socket.inode));
+        let peers: HashSet<u64> = own.map(|socket| socket.peer).filter(|peer| *peer != 0).collect();
+        let is_other = |inode: u64| peers.contains(&inode) && !theirs.contains(&inode);
+        let names = self.sockets.iter().filter(|socket| is_other(socket.inode)).map(|socket| &socket.name);
+        names.filter(|name| !name.is_empty() && !name.starts_with(JOURNAL)).cloned().collect()
+    }
+}
+
 /// The inodes of a process's sockets.
 pub(crate) fn sockets_of(pid: Pid) -> impl Iterator<Item = u64> {
     process::descriptors(pid)
@@ -293,6 +319,9 @@ fn listener(socket: &ProcSocket) -> Option<(u16, ListeningSocket)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::{Command, Stdio};
 
     const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -410,6 +439,27 @@ mod tests {
         assert_eq!(served(&[(30, &[80])]), [(30, vec![80])]);
         assert_eq!(served(&[(30, &[80, 81]), (40, &[80])]), [(30, vec![81]), (40, vec![80])]);
         assert_eq!(without_holders(vec![(1, vec![80])], &[]), [(1, vec![80])], "a container's server");
+    }
+
+    #[test]
+    fn the_unix_socket_of_a_service_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("service.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let client = UnixStream::connect(&path).unwrap();
+        let (service, _) = listener.accept().unwrap();
+        let mut front =
+            Command::new("sleep").arg("60").stdin(Stdio::from(OwnedFd::from(client))).spawn().unwrap();
+        let names = unix_connections().names_from(&[front.id().cast_signed()]);
+        let of_service = unix_connections().names_from(&[own_pid()]);
+        front.kill().unwrap();
+        front.wait().unwrap();
+        drop(service);
+        // A sandbox's kernel may not report them.
+        if sock_diag::unix_sockets().is_ok() {
+            let name = path.to_str().unwrap().to_owned();
+            assert!(names.contains(&name) && !of_service.contains(&name), "{names:?} {of_service:?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Finds listening sockets and established connections by asking the kernel over netlink: sock_diag(7).
+//! Finds listening sockets and established connections, also those of Unix sockets, by asking the kernel over netlink:
+//! sock_diag(7).
 //!
 //! Reading `/proc/net/tcp` makes the kernel print its whole table of connections, closed ones included, which costs
 //! milliseconds of CPU time. Over netlink it returns only the listening sockets on one port, or only connections that
@@ -20,6 +21,13 @@ const ESTABLISHED_STATE: u32 = 1 << 1;
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
+// linux/unix_diag.h: lengths of `unix_diag_req` and `unix_diag_msg`, attributes and what a request shows.
+const UNIX_REQUEST: usize = 24;
+const UNIX_MESSAGE: usize = 16;
+const UNIX_DIAG_NAME: u16 = 0;
+const UNIX_DIAG_PEER: u16 = 2;
+const UDIAG_SHOW_NAME: u32 = 1;
+const UDIAG_SHOW_PEER: u32 = 4;
 /// The attribute with the connection's `tcp_info`, which a request names by the bit one below its number.
 const INET_DIAG_INFO: u16 = 2;
 /// A request for messages without attributes.
@@ -55,6 +63,18 @@ pub(crate) struct SentSegments {
     pub(crate) segments: u32,
 }
 
+/// An end of a connected Unix socket.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnixSocket {
+    pub(crate) inode: u64,
+    /// The inode of the other end; 0 if that was not accepted yet, or is closed.
+    pub(crate) peer: u64,
+    /// Its name: at the server's end that of the socket that listens, at the client's end mostly none.
+    pub(crate) name: String,
+    /// Whether it is a stream.
+    pub(crate) is_stream: bool,
+}
+
 /// The TCP sockets that listen on a port, over IPv4 and IPv6.
 ///
 /// # Errors
@@ -79,8 +99,22 @@ pub(crate) fn sent_segments() -> io::Result<Vec<SentSegments>> {
     dump(ESTABLISHED_STATE, 0, 1 << (INET_DIAG_INFO - 1), sent)
 }
 
+/// The ends of all connected Unix sockets of this network namespace.
+///
+/// # Errors
+/// As [`listening`]; also if the kernel has no `unix_diag`.
+pub(crate) fn unix_sockets() -> io::Result<Vec<UnixSocket>> {
+    exchange(&[unix_request()], UNIX_MESSAGE, unix_socket)
+}
+
 /// The sockets in some states; with this local port, unless it is 0.
 fn dump<S>(states: u32, port: u16, extensions: u8, of_message: fn(&[u8]) -> S) -> io::Result<Vec<S>> {
+    let families = [AddressFamily::INET, AddressFamily::INET6];
+    exchange(&families.map(|family| request(family, states, port, extensions)), MESSAGE, of_message)
+}
+
+/// The sockets in the answers to some requests; a message about a socket has at least this length.
+fn exchange<S>(requests: &[Vec<u8>], shortest: usize, of_message: fn(&[u8]) -> S) -> io::Result<Vec<S>> {
     let socket = net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -90,11 +124,11 @@ fn dump<S>(states: u32, port: u16, extensions: u8, of_message: fn(&[u8]) -> S) -
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(1)))?;
     let mut found = Vec::new();
     let mut buffer = vec![0; 32 * 1024];
-    for family in [AddressFamily::INET, AddressFamily::INET6] {
-        net::send(&socket, &request(family, states, port, extensions), SendFlags::empty())?;
+    for request in requests {
+        net::send(&socket, request, SendFlags::empty())?;
         while {
             let (_, length) = net::recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-            read(&buffer[..length.min(buffer.len())], of_message, &mut found)?
+            read(&buffer[..length.min(buffer.len())], shortest, of_message, &mut found)?
         } {}
     }
     Ok(found)
@@ -102,11 +136,7 @@ fn dump<S>(states: u32, port: u16, extensions: u8, of_message: fn(&[u8]) -> S) -
 
 /// A request for the sockets of one address family in some states; with this local port, unless it is 0.
 fn request(family: AddressFamily, states: u32, port: u16, extensions: u8) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER + REQUEST);
-    bytes.extend(((HEADER + REQUEST) as u32).to_ne_bytes());
-    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    bytes.extend(REQUEST_DUMP.to_ne_bytes());
-    bytes.extend([0; 8]);
+    let mut bytes = request_header(REQUEST);
     bytes.extend([family.as_raw() as u8, net::ipproto::TCP.as_raw().get() as u8, extensions, 0]);
     bytes.extend(states.to_ne_bytes());
     bytes.extend(port.to_be_bytes());
@@ -114,8 +144,34 @@ fn request(family: AddressFamily, states: u32, port: u16, extensions: u8) -> Vec
     bytes
 }
 
+/// A request for the connected Unix sockets with their names and peers.
+fn unix_request() -> Vec<u8> {
+    let mut bytes = request_header(UNIX_REQUEST);
+    bytes.extend([AddressFamily::UNIX.as_raw() as u8, 0, 0, 0]);
+    bytes.extend(ESTABLISHED_STATE.to_ne_bytes());
+    bytes.extend(0_u32.to_ne_bytes());
+    bytes.extend((UDIAG_SHOW_NAME | UDIAG_SHOW_PEER).to_ne_bytes());
+    bytes.resize(HEADER + UNIX_REQUEST, 0);
+    bytes
+}
+
+/// The `nlmsghdr` of a request with a content of this length.
+fn request_header(length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + length);
+    bytes.extend(((HEADER + length) as u32).to_ne_bytes());
+    bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes.extend(REQUEST_DUMP.to_ne_bytes());
+    bytes.extend([0; 8]);
+    bytes
+}
+
 /// Adds the sockets of one datagram of messages; returns whether more datagrams follow.
-fn read<S>(mut datagram: &[u8], of_message: fn(&[u8]) -> S, found: &mut Vec<S>) -> io::Result<bool> {
+fn read<S>(
+    mut datagram: &[u8],
+    shortest: usize,
+    of_message: fn(&[u8]) -> S,
+    found: &mut Vec<S>,
+) -> io::Result<bool> {
     while datagram.len() >= HEADER {
         let length = u32_at(datagram, 0) as usize;
         let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
@@ -123,7 +179,7 @@ fn read<S>(mut datagram: &[u8], of_message: fn(&[u8]) -> S, found: &mut Vec<S>) 
         match kind {
             NLMSG_DONE => return Ok(false),
             NLMSG_ERROR => return Err(io::ErrorKind::Unsupported.into()),
-            SOCK_DIAG_BY_FAMILY if content.len() >= MESSAGE => found.push(of_message(content)),
+            SOCK_DIAG_BY_FAMILY if content.len() >= shortest => found.push(of_message(content)),
             _ => {}
         }
         // Messages begin at multiples of four bytes.
@@ -163,6 +219,20 @@ fn sent(message: &[u8]) -> SentSegments {
         local_port: port(4),
         remote: SocketAddr::new(address, port(6)),
         segments,
+    }
+}
+
+/// The socket of a `unix_diag_msg`: the type is at byte 1, the inode at byte 4. A name ends at its zero byte, and an
+/// abstract one begins with one, which is written as `@`.
+fn unix_socket(message: &[u8]) -> UnixSocket {
+    let attributes = &message[UNIX_MESSAGE..];
+    let peer = attribute(attributes, UNIX_DIAG_PEER).filter(|peer| peer.len() >= 4);
+    let name = String::from_utf8_lossy(attribute(attributes, UNIX_DIAG_NAME).unwrap_or_default());
+    UnixSocket {
+        inode: u32_at(message, 4).into(),
+        peer: peer.map_or(0, |peer| u32_at(peer, 0).into()),
+        name: name.trim_end_matches('\0').replace('\0', "@"),
+        is_stream: i32::from(message[1]) == libc::SOCK_STREAM,
     }
 }
 
@@ -218,6 +288,29 @@ mod tests {
     }
 
     #[test]
+    fn names_of_unix_sockets_are_read() {
+        let message = |attributes: &[(u16, &[u8])]| {
+            let mut bytes = vec![libc::AF_UNIX as u8, libc::SOCK_STREAM as u8, 1, 0];
+            bytes.extend(7_u32.to_ne_bytes());
+            bytes.resize(UNIX_MESSAGE, 0);
+            for (number, content) in attributes {
+                bytes.extend((content.len() as u16 + 4).to_ne_bytes());
+                bytes.extend(number.to_ne_bytes());
+                bytes.extend(*content);
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+            }
+            unix_socket(&bytes)
+        };
+        let peer = 9_u32.to_ne_bytes();
+        let named = message(&[(UNIX_DIAG_NAME, b"/run/x.sock\0"), (UNIX_DIAG_PEER, &peer)]);
+        let expected = UnixSocket { inode: 7, peer: 9, name: "/run/x.sock".to_owned(), is_stream: true };
+        assert_eq!(named, expected);
+        assert_eq!(message(&[(UNIX_DIAG_NAME, b"\0x")]).name, "@x");
+        let damaged = message(&[(UNIX_DIAG_PEER, &[1])]);
+        assert_eq!(damaged, UnixSocket { peer: 0, name: String::new(), ..expected });
+    }
+
+    #[test]
     fn damaged_datagrams_are_errors() {
         let mut found = Vec::new();
         let header = |length: u32, kind: u16| {
@@ -227,15 +320,15 @@ mod tests {
             bytes
         };
         assert!(
-            read(&header(99, SOCK_DIAG_BY_FAMILY), listener, &mut found).is_err(),
+            read(&header(99, SOCK_DIAG_BY_FAMILY), MESSAGE, listener, &mut found).is_err(),
             "longer than the datagram"
         );
         assert!(
-            read(&header(3, SOCK_DIAG_BY_FAMILY), listener, &mut found).is_err(),
+            read(&header(3, SOCK_DIAG_BY_FAMILY), MESSAGE, listener, &mut found).is_err(),
             "shorter than its header"
         );
-        assert!(read(&header(16, NLMSG_ERROR), listener, &mut found).is_err());
-        assert!(!read(&header(16, NLMSG_DONE), listener, &mut found).unwrap());
-        assert!(read(&[0; 7], listener, &mut found).unwrap() && found.is_empty());
+        assert!(read(&header(16, NLMSG_ERROR), MESSAGE, listener, &mut found).is_err());
+        assert!(!read(&header(16, NLMSG_DONE), MESSAGE, listener, &mut found).unwrap());
+        assert!(read(&[0; 7], MESSAGE, listener, &mut found).unwrap() && found.is_empty());
     }
 }

@@ -69,6 +69,10 @@ pub struct Run {
     /// and its database, nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub behind_server: Vec<ServerUse>,
+    /// The Unix sockets that the server, or a server behind it, had connections to. The processes that serve them are
+    /// not in `behind_server`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub unix_sockets: Vec<String>,
     /// The server once a second, from before the first connection to the end of the run; at longer intervals in a long run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub server_samples: Vec<ServerSample>,

@@ -155,6 +155,11 @@ impl Health {
         self.server.as_ref().map_or_else(Vec::new, |server| server.used_behind(window_s, requests))
     }
 
+    /// The Unix sockets to the processes behind the server that are not watched.
+    pub(crate) fn unix_sockets(&self) -> Vec<String> {
+        self.server.as_ref().map_or_else(Vec::new, ServerChain::unix_sockets)
+    }
+
     /// The use of each thread over the window.
     pub fn by_thread(&self) -> Vec<ThreadUse> {
         let threads = self.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

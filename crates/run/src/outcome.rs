@@ -141,6 +141,7 @@ fn record(
         kernel: health.kernel(),
         server: health.server(window_s, sent_in_window(&outcome)),
         behind_server: health.behind_server(window_s, sent_in_window(&outcome)),
+        unix_sockets: health.unix_sockets(),
         server_samples: sampled.samples.server,
         server_metrics: sampled.metrics.server_metrics,
         gc_log: sampled.metrics.gc_log,

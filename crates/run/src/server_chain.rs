@@ -3,11 +3,13 @@
 //!
 //! They are unknown before the load, and connections to them may exist only during it, one for each request. Therefore
 //! the CPU time of every process that listens on a port is read when the window begins, and a thread of the lowest
-//! priority looks at the connections a few times during the window.
+//! priority looks at the connections a few times during the window. Those that are reached through Unix sockets are not
+//! watched: only the names of the sockets are noted.
 
 use crate::server::ServerWatch;
 use paceline_host::{MemoryAccount, WatchedProcesses, port, process};
 use paceline_record::ServerUse;
+use std::collections::BTreeSet;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -31,6 +33,8 @@ struct ChainLinks {
     candidates: Vec<Candidate>,
     /// The candidates that are behind the server, in the order in which they were found.
     behind: Mutex<Vec<usize>>,
+    /// The Unix sockets that the server, or one behind it, has connections to.
+    unix_sockets: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Debug)]
@@ -57,16 +61,14 @@ impl ServerChain {
         let of_front = front.pids();
         candidates.retain(|candidate| !candidate.watch.roots().iter().any(|root| of_front.contains(root)));
         candidates.iter_mut().for_each(|candidate| candidate.watch.fix_processes());
-        let links = ChainLinks { front, candidates, behind: Mutex::default() };
+        let (behind, unix_sockets) = (Mutex::default(), Mutex::default());
+        let links = ChainLinks { front, candidates, behind, unix_sockets };
         Self { links: Arc::new(links), search: Mutex::default() }
     }
 
     /// Reads the counters, at one end of the window.
     pub(crate) fn sample(&self, edge: usize) {
         self.links.front.sample(edge);
-        if self.links.candidates.is_empty() {
-            return;
-        }
         if edge == 0 {
             self.links.candidates.iter().for_each(|candidate| candidate.watch.sample(0));
             self.begin_search();
@@ -112,6 +114,11 @@ impl ServerChain {
         self.links.front.used(window_s, requests)
     }
 
+    /// The Unix sockets that it, or a server behind it, had connections to in the window.
+    pub(crate) fn unix_sockets(&self) -> Vec<String> {
+        self.links.unix_sockets().iter().cloned().collect()
+    }
+
     /// The use of the processes behind it, each server of the chain once.
     pub(crate) fn used_behind(&self, window_s: f64, requests: u64) -> Vec<ServerUse> {
         let found = self.links.behind().clone();
@@ -123,6 +130,10 @@ impl ServerChain {
 impl ChainLinks {
     fn behind(&self) -> MutexGuard<'_, Vec<usize>> {
         self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unix_sockets(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.unix_sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of<'l>(&'l self, found: &'l [usize]) -> impl Iterator<Item = &'l Candidate> {
@@ -142,9 +153,11 @@ impl ChainLinks {
     /// Adds the candidates to which the server has connections now, those to which these have some, and so on.
     fn look(&self) {
         let mut pids = self.front.pids();
-        let connections = port::local_connections();
+        let (connections, unix_connections) = (port::local_connections(), port::unix_connections());
         let mut next = 0;
         loop {
+            let names = unix_connections.names_from(&pids);
+            self.unix_sockets().extend(names);
             let ports = connections.ports_from(&pids);
             let mut behind = self.behind();
             for (at, candidate) in self.candidates.iter().enumerate() {

@@ -348,6 +348,7 @@ fn facts_of(run: &Run, full: bool, style: Style) -> String {
         ("GC pauses", metrics::pauses(run, style)),
         ("server metrics", metrics::scrapes(run)),
         ("behind it", server::used_behind(run)),
+        ("unix sockets", if full { server::unix_sockets(run) } else { String::new() }),
         ("lost packets", if full { kernel::lost_packets(run) } else { String::new() }),
         ("TCP", if full { kernel::connections(run, style) } else { String::new() }),
         ("frequencies", if full { kernel::frequencies(run) } else { String::new() }),

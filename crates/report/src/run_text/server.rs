@@ -26,6 +26,14 @@ pub(super) fn used_behind(run: &Run) -> String {
     servers.join("; ")
 }
 
+/// The Unix sockets of servers behind it, which are not observed.
+pub(super) fn unix_sockets(run: &Run) -> String {
+    match run.unix_sockets.as_slice() {
+        [] => String::new(),
+        names => format!("{}: the processes behind are not observed (--pid)", names.join(", ")),
+    }
+}
+
 fn words(server: &ServerUse) -> String {
     let cores = server.utilization * f64::from(server.cores_allowed);
     let busiest = server.busiest_thread_utilization;
@@ -101,6 +109,15 @@ pub(super) fn by_second(run: &Run, style: Style) -> String {
 mod tests {
     use super::*;
     use paceline_record::fixture;
+
+    #[test]
+    fn services_behind_unix_sockets_are_named_as_not_observed() {
+        let mut run = fixture::run(0);
+        assert_eq!(unix_sockets(&run), "");
+        run.unix_sockets = vec!["/run/php/fpm.sock".to_owned(), "@queue".to_owned()];
+        let text = unix_sockets(&run);
+        assert_eq!(text, "/run/php/fpm.sock, @queue: the processes behind are not observed (--pid)");
+    }
 
     #[test]
     fn a_long_run_has_a_bounded_number_of_rows() {
