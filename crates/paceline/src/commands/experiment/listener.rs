@@ -2,10 +2,9 @@
 //!
 //! Only processes of the same user are found, except by root.
 
-use paceline_host::{port, process};
+use paceline_host::{port, process, system};
 use paceline_http::Url;
 use std::collections::BTreeSet;
-use std::fs;
 use std::net::{IpAddr, ToSocketAddrs as _};
 use std::path::Path;
 
@@ -13,7 +12,8 @@ use std::path::Path;
 /// interface, or not visible.
 pub(super) fn server_cores(url: &str) -> Vec<u32> {
     let processes = listening_processes(url).unwrap_or_default();
-    let cores: BTreeSet<u32> = processes.iter().flat_map(|pid| allowed_cores(*pid)).collect();
+    let cores_of = |pid: &i32| system::affinity_of(*pid).unwrap_or_default();
+    let cores: BTreeSet<u32> = processes.iter().flat_map(cores_of).collect();
     cores.into_iter().collect()
 }
 
@@ -23,7 +23,7 @@ pub(super) fn all_descend_from(process: i32, url: &str) -> bool {
     if !Path::new("/proc").join(process.to_string()).exists() {
         return false;
     }
-    let family: BTreeSet<i32> = process::descendants(&[process]).into_iter().chain([process]).collect();
+    let family: BTreeSet<i32> = process::with_descendants(&[process]).into_iter().collect();
     listening_processes(url).is_none_or(|listening| listening.is_subset(&family))
 }
 
@@ -36,23 +36,7 @@ fn listening_processes(url: &str) -> Option<BTreeSet<i32>> {
         IpAddr::V6(ip) => ip.is_loopback(),
     });
     let owners = if is_here { port::servers(url.port) } else { return None };
-    let descendants = process::descendants(&owners);
-    Some(owners.into_iter().chain(descendants).collect())
-}
-
-fn allowed_cores(pid: i32) -> Vec<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    list.map(parse_cores).unwrap_or_default()
-}
-
-/// `0-2,5` as numbers; invalid parts are ignored.
-fn parse_cores(list: &str) -> Vec<u32> {
-    let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
-    };
-    list.split(',').filter_map(range).flatten().collect()
+    Some(process::with_descendants(&owners).into_iter().collect())
 }
 
 #[cfg(test)]
@@ -71,10 +55,5 @@ mod tests {
         drop(listener);
         assert!(server_cores(&url).is_empty());
         assert!(all_descend_from(own, &url) && !all_descend_from(i32::MAX, &url), "no listener is visible");
-    }
-
-    #[test]
-    fn lines_of_the_kernel_are_read_without_panicking() {
-        assert_eq!((parse_cores("0-2,5\n"), parse_cores("x")), (vec![0, 1, 2, 5], vec![]));
     }
 }
