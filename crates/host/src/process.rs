@@ -57,10 +57,8 @@ pub struct Scheduling {
     pub voluntary_switches: u64,
     /// Involuntary switches: the thread was preempted.
     pub involuntary_switches: u64,
-    /// Time runnable but not running, in nanoseconds.
-    pub run_delay_ns: u64,
-    /// Time on a core, in nanoseconds.
-    pub cpu_ns: u64,
+    /// Time on a core, and time waiting for one.
+    pub times: CoreNanos,
 }
 
 impl Stat {
@@ -152,12 +150,10 @@ impl Scheduling {
             let line = status.lines().rev().find_map(|line| line.strip_prefix(key));
             line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
         };
-        let times = CoreNanos::parse(schedstat).unwrap_or_default();
         Scheduling {
             voluntary_switches: count("voluntary_ctxt_switches:"),
             involuntary_switches: count("nonvoluntary_ctxt_switches:"),
-            cpu_ns: times.on_core_ns,
-            run_delay_ns: times.run_delay_ns,
+            times: CoreNanos::parse(schedstat).unwrap_or_default(),
         }
     }
 }
@@ -407,8 +403,8 @@ mod tests {
     #[test]
     fn scheduling_is_read_by_key() {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t41\nnonvoluntary_ctxt_switches:\t7\n";
-        let expected =
-            Scheduling { voluntary_switches: 41, involuntary_switches: 7, run_delay_ns: 500, cpu_ns: 1000 };
+        let times = CoreNanos { on_core_ns: 1000, run_delay_ns: 500 };
+        let expected = Scheduling { voluntary_switches: 41, involuntary_switches: 7, times };
         assert_eq!(Scheduling::parse(status, "1000 500 3\n"), expected);
     }
 

@@ -11,7 +11,7 @@ use crate::memory::MemoryAccount;
 use crate::mode_time::ModeTime;
 use crate::perf_maps::PerfMaps;
 use crate::port;
-use crate::process::{self, Scheduling, Stat};
+use crate::process::{self, CoreNanos, Scheduling, Stat};
 use crate::shepherd::Shepherd;
 use crate::system::{self, Pid};
 use paceline_record::CpuSource;
@@ -200,17 +200,18 @@ impl ProcessTree {
         };
         self.max_cpu_s = self.max_cpu_s.max(cpu_s);
         let scheduling = self.scheduling(&pids);
+        let CoreNanos { on_core_ns, run_delay_ns } = scheduling.times;
         TreeSample {
             monotonic_ns,
             cpu_s: self.max_cpu_s,
-            scheduled_s: (scheduling.cpu_ns > 0).then_some(scheduling.cpu_ns as f64 * 1e-9),
+            scheduled_s: (on_core_ns > 0).then_some(on_core_ns as f64 * 1e-9),
             modes,
             rss_bytes: stats.iter().map(|stat| stat.rss_pages).sum::<u64>() * system::page_bytes(),
             processes: stats.len() as u32,
             threads: stats.iter().map(|stat| stat.threads).sum(),
             voluntary_switches: scheduling.voluntary_switches,
             involuntary_switches: scheduling.involuntary_switches,
-            run_delay_s: scheduling.run_delay_ns as f64 * 1e-9,
+            run_delay_s: run_delay_ns as f64 * 1e-9,
             busiest_thread_s: self.busiest_thread_s(),
         }
     }
@@ -218,7 +219,7 @@ impl ProcessTree {
     /// As of the counters that were just read. A thread that ended counts as at its last sample.
     fn busiest_thread_s(&mut self) -> Option<f64> {
         let now = |threads: &HashMap<Pid, Scheduling>| {
-            threads.iter().map(|(thread, account)| (*thread, account.cpu_ns)).collect()
+            threads.iter().map(|(thread, account)| (*thread, account.times.on_core_ns)).collect()
         };
         match &mut self.marked {
             ThreadBaseline::No => return None,
@@ -228,13 +229,14 @@ impl ProcessTree {
             ThreadBaseline::At { cpu_ns, busiest_ns } => {
                 // A number lower than before is that of a new thread with the same id.
                 let since = |(thread, account): (&Pid, &Scheduling)| {
-                    let before = cpu_ns.get(thread).filter(|before| **before <= account.cpu_ns);
-                    account.cpu_ns - before.copied().unwrap_or(0)
+                    let used = account.times.on_core_ns;
+                    let before = cpu_ns.get(thread).filter(|before| **before <= used);
+                    used - before.copied().unwrap_or(0)
                 };
                 *busiest_ns = self.threads.iter().map(since).max().unwrap_or(0).max(*busiest_ns);
             }
         }
-        let is_kept = self.threads.values().any(|account| account.cpu_ns > 0);
+        let is_kept = self.threads.values().any(|account| account.times.on_core_ns > 0);
         match &self.marked {
             ThreadBaseline::At { busiest_ns, .. } if is_kept || *busiest_ns > 0 => {
                 Some(*busiest_ns as f64 * 1e-9)
@@ -338,7 +340,9 @@ fn sum(a: Scheduling, b: Scheduling) -> Scheduling {
     Scheduling {
         voluntary_switches: a.voluntary_switches + b.voluntary_switches,
         involuntary_switches: a.involuntary_switches + b.involuntary_switches,
-        run_delay_ns: a.run_delay_ns + b.run_delay_ns,
-        cpu_ns: a.cpu_ns + b.cpu_ns,
+        times: CoreNanos {
+            on_core_ns: a.times.on_core_ns + b.times.on_core_ns,
+            run_delay_ns: a.times.run_delay_ns + b.times.run_delay_ns,
+        },
     }
 }
