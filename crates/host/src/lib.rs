@@ -48,7 +48,6 @@ mod slurm;
 mod sock_diag;
 pub mod system;
 mod thread_waits;
-mod throttle;
 pub mod tree;
 mod tune;
 mod user;
@@ -56,7 +55,7 @@ mod watched;
 
 pub use core_distance::core_distance_ns;
 pub use cores::{CoreTicks, physical_cores, pin_self};
-pub use cpu_quota::CpuQuota;
+pub use cpu_quota::{CpuQuota, ThrottleCounts};
 pub use energy::EnergyMeter;
 pub use frequency::CoreFrequencies;
 pub use fuzz::fuzz_proc_text;
@@ -79,7 +78,6 @@ pub use place::{
 pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
 pub use thread_waits::WaitSampler;
-pub use throttle::ThrottleCounts;
 pub use tune::{Tuning, restore_tuning};
 pub use user::{User, UserError, allow_entry, owner_remedy, user_name, user_of_group};
 pub use watched::{WatchedProcesses, WatchedSample};
