@@ -150,8 +150,7 @@ struct Owner {
 
 impl Owner {
     fn this_process() -> Option<Self> {
-        let pid = std::process::id().cast_signed();
-        Some(Self { namespace: own_namespace()?, process: ProcessIdentity::from_pid(pid)? })
+        Some(Self { namespace: own_namespace()?, process: ProcessIdentity::from_pid(process::own())? })
     }
 
     /// Reads the owner in the name of a group.

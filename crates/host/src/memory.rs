@@ -4,8 +4,8 @@
 //! swapped and processes killed are counts of the whole machine (`/proc/vmstat`), since a group's counts disappear with
 //! the group. While it exists, its own count of killed processes says whose memory ran out.
 
-use crate::cgroup;
 use crate::system::{self, Pid};
+use crate::{cgroup, process};
 use serde::{Deserialize, Serialize};
 use std::fs;
 
@@ -27,7 +27,7 @@ impl MemoryAccount {
     /// Reads the account of a process, or of this process if that one has ended.
     pub fn from_pid(pid: Option<Pid>) -> Self {
         let groups = pid.map(cgroup::memory_limit_files).filter(|files| !files.is_empty());
-        let files = groups.unwrap_or_else(|| cgroup::memory_limit_files(std::process::id().cast_signed()));
+        let files = groups.unwrap_or_else(|| cgroup::memory_limit_files(process::own()));
         let of_groups = files.iter().filter_map(|path| limit(&fs::read_to_string(path).ok()?));
         let of_machine = machine_bytes(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
         let counts = fs::read_to_string("/proc/vmstat").unwrap_or_default();

@@ -302,7 +302,7 @@ pub(crate) fn kill_until_none<P>(limit: Duration, mut find: impl FnMut() -> Vec<
 }
 
 /// This process.
-pub(crate) fn own() -> Pid {
+pub fn own() -> Pid {
     std::process::id().cast_signed()
 }
 

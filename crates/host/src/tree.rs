@@ -146,7 +146,7 @@ impl ProcessTree {
         let mut outside: Vec<Pid> = descendants.into_iter().chain(self.session()).chain(listeners).collect();
         outside.sort_unstable();
         outside.dedup();
-        let own = std::process::id().cast_signed();
+        let own = process::own();
         let is_outside = |pid: &Pid| {
             !inside.contains(pid) && !self.own.contains(pid) && *pid != self.shepherd && *pid != own
         };

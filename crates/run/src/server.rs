@@ -199,7 +199,7 @@ fn since(now: u64, before: Option<u64>) -> u64 {
 impl ProcessSample {
     fn from_pids(pids: &[ProcessId]) -> Self {
         let mut sample = Self::default();
-        let own = std::process::id().cast_signed();
+        let own = process::own();
         sample.throttles =
             pids.first().map_or_else(ThrottleCounts::default, |pid| ThrottleCounts::of_process(*pid));
         for pid in pids.iter().copied().filter(|pid| *pid != own) {

@@ -65,7 +65,7 @@ impl DescendantTracker {
     /// Sends SIGTERM to every process of the command.
     pub fn terminate_all(&self) {
         let own = self.own();
-        for pid in process::descendants(&[std::process::id().cast_signed()]) {
+        for pid in process::descendants(&[process::own()]) {
             if !own.contains(&pid) {
                 // It may already have ended.
                 let _ = system::kill(pid, libc::SIGTERM);
@@ -78,7 +78,7 @@ impl DescendantTracker {
     pub fn kill_all(&self) {
         let inside = match self {
             DescendantTracker::Namespace { init, .. } => vec![*init],
-            DescendantTracker::Subreaper => process::descendants(&[std::process::id().cast_signed()]),
+            DescendantTracker::Subreaper => process::descendants(&[process::own()]),
         };
         for pid in inside {
             // A process that has ended needs no signal; a process that may not be signalled is not a child.

@@ -16,7 +16,7 @@ use crate::{Health, RunError};
 use gather::PendingSeconds;
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::{Clock as _, Nanos, Observer, Phase, StopFlag, WorkerSecond};
-use paceline_host::{WatchedProcesses, process, system};
+use paceline_host::{WatchedProcesses, process};
 use paceline_record::ServerSample;
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -90,7 +90,7 @@ impl Follower {
         }
         let (messages, received) = mpsc::channel();
         let rows = Rows::new(plan, stop);
-        let own = WatchedProcesses::new(vec![std::process::id() as system::Pid]);
+        let own = WatchedProcesses::new(vec![process::own()]);
         let generator = UsageSeries::begin(own, KernelClock.now());
         let follow =
             move || FollowThread { rows, sinks, server, generator, metrics }.until_the_end(&received);
