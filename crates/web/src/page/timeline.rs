@@ -82,8 +82,39 @@ pub struct TimelineRound<'a> {
     pub trials: &'a [Trial],
 }
 
-/// What the points of a line have in common: workload, form, load and machine.
-type LineKey = (String, String, String, String);
+/// What the points of a line have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LineKey {
+    workload: String,
+    form: String,
+    load: String,
+    /// The name of the machine on the page, not its label in a round.
+    machine: String,
+}
+
+impl LineKey {
+    fn new(table: &Table, machine: String) -> Self {
+        let (workload, form) = (table.workload.clone(), table.form.clone());
+        Self { workload, form, load: requested(&table.load), machine }
+    }
+}
+
+/// The table of a round that a difference belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct TableKey {
+    workload: String,
+    form: String,
+    load: String,
+    /// The label of the machine in the round.
+    label: String,
+}
+
+impl TableKey {
+    fn from_table(table: &Table) -> Self {
+        let (workload, form) = (table.workload.clone(), table.form.clone());
+        Self { workload, form, load: requested(&table.load), label: table.machine.clone() }
+    }
+}
 
 impl TimelinePage {
     /// The page of a server over some rounds, oldest first; none if no round has it. `not_read` further rounds are older.
@@ -106,8 +137,7 @@ impl TimelinePage {
                 before.into_iter().map(|other| (other, since(other))).collect();
             for (key, (table, mut point)) in points {
                 if let Some(other) = last.insert(key.clone(), place) {
-                    let load = requested(&table.load);
-                    let id = (table.workload.clone(), table.form.clone(), load, table.machine.clone());
+                    let id = TableKey::from_table(table);
                     let found = changes.get(&other).and_then(|changes| changes.get(&id));
                     point.changes = found.cloned().unwrap_or_default();
                 }
@@ -115,7 +145,7 @@ impl TimelinePage {
                     workload: table.workload.clone(),
                     form: table.form.clone(),
                     load: table.load.clone(),
-                    machine: key.3,
+                    machine: key.machine,
                     metric: table.ranked_by.metric().key,
                     points: Vec::new(),
                 });
@@ -146,7 +176,7 @@ fn points<'a>(
     let point = |(table, page): (&'a Table, &TablePage)| {
         let row = page.rows.iter().find(|row| row.server == server)?;
         let machine = names.get(&*table.machine).cloned().unwrap_or_default();
-        let key = (table.workload.clone(), table.form.clone(), requested(&table.load), machine);
+        let key = LineKey::new(table, machine);
         let entry = round.page.servers.get(server);
         let point = TimelinePoint {
             round: round.page.about.id.clone(),
@@ -222,8 +252,8 @@ pub fn processor(machine: &Machine) -> String {
     format!("{}, {} cores", machine.environment.cpu_model, machine.environment.cores)
 }
 
-/// Differences by workload, form, load and label of the later round's machine, then by metric.
-type Changes = BTreeMap<(String, String, String, String), BTreeMap<&'static str, Ratio>>;
+/// Differences by table of the later round, then by metric.
+type Changes = BTreeMap<TableKey, BTreeMap<&'static str, Ratio>>;
 
 fn changes(server: &str, [before, after]: [&TimelineRound<'_>; 2], names: [&MachineNames<'_>; 2]) -> Changes {
     let sides = [before, after].map(|round| RoundSide {
@@ -239,11 +269,9 @@ fn changes(server: &str, [before, after]: [&TimelineRound<'_>; 2], names: [&Mach
         if earlier.is_none_or(|(other, _)| names[0].get(&*other.machine) != names[1].get(&*table.machine)) {
             continue;
         }
-        let load = requested(&table.load);
-        let key = (table.workload.clone(), table.form.clone(), load, table.machine.clone());
         let by_metric = cell.comparison.metrics.iter();
         let ratios = by_metric.map(|compared| (compared.metric.judged().key, Ratio::from(compared)));
-        found.insert(key, ratios.collect());
+        found.insert(TableKey::from_table(table), ratios.collect());
     }
     found
 }
