@@ -214,31 +214,12 @@ fn load_curve(canvas: &mut Canvas, curve: &[&Table], table: &Table, row: &Row, t
 /// Draws the times of the window's requests by the interval in which they ended; returns the lower end. The few requests
 /// that ended in the drain are not a second of the run: a point for them would look like one.
 pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
-    let what = run.loop_.kind.judged_time().name();
-    let intervals = run
-        .intervals
-        .iter()
-        .filter(|interval| interval.phase == Phase::Window && interval.start_ns < run.phases.window.end_ns);
-    let timed: Vec<(f64, Option<&Times>)> = intervals
-        .map(|interval| (interval.start_ns as f64 / 1e9, judged_times(&interval.block, run.loop_.kind)))
-        .collect();
-    let steps = timed.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|step| *step > 0.0);
-    let step_s = steps.fold(run.window_s, f64::min);
-    let line = |name: &str, value: fn(&Times) -> u64| {
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        for (start_s, times) in &timed {
-            let at = start_s + step_s / 2.0;
-            // An interval without any request is not in the record.
-            if points.last().is_some_and(|(last, _)| at - last > 1.5 * step_s) {
-                points.push((at - step_s, f64::NAN));
-            }
-            let value = times.map(value).filter(|ns| *ns > 0);
-            points.push((at, value.map_or(f64::NAN, |ns| ns as f64)));
-        }
-        NamedLine { name: name.to_owned(), points }
-    };
-    let lines =
-        [line("max", |times| times.max), line("p99", |times| times.p99), line("p50", |times| times.p50)];
+    let series = TimeSeries::of_window(run);
+    let lines = [
+        series.line("max", |times| times.max),
+        series.line("p99", |times| times.p99),
+        series.line("p50", |times| times.p50),
+    ];
     canvas.text((MARGIN, top + 18.0), Anchor::Start, "h", &run.target.url);
     canvas.text((MARGIN, top + 38.0), Anchor::Start, "m", &load_words(run));
     let Some((low, high)) = ends(&lines) else {
@@ -246,17 +227,10 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
         canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", none);
         return top + 70.0;
     };
-    let title = match timed.len() {
-        1 => format!("{what} of the whole window (logarithmic axis)"),
-        _ => {
-            let step = time((step_s * 1e3).round() * 1e6);
-            format!("{what} over time, one point per {step} (logarithmic axis)")
-        }
-    };
+    let title = series.title(run.loop_.kind.judged_time().name());
     canvas.text((MARGIN, top + 62.0), Anchor::Start, "t", &title);
     let (plot_top, bottom) = (top + 76.0, top + 76.0 + TALL);
-    let far = timed.last().map_or(0.0, |(start_s, _)| start_s + step_s);
-    let x = Axis::fitting(0.0, far, PLOT);
+    let x = Axis::fitting(0.0, series.end_s(), PLOT);
     let y = times_axis(canvas, low, high, (plot_top, bottom));
     for tick in x.ticks(8) {
         let label = if tick > 0.0 { time(tick * 1e9) } else { "0 s".to_owned() };
@@ -264,6 +238,62 @@ pub fn over_time(canvas: &mut Canvas, run: &Run, top: f64) -> f64 {
     }
     draw(canvas, &lines, &x, &y);
     bottom + 28.0
+}
+
+/// The times of a run by interval.
+struct TimeSeries<'a> {
+    /// When each interval began, in seconds, and its times.
+    intervals: Vec<(f64, Option<&'a Times>)>,
+    /// The length of an interval, in seconds.
+    step_s: f64,
+}
+
+impl<'a> TimeSeries<'a> {
+    /// The intervals of the window, with the times by which the run is judged.
+    fn of_window(run: &'a Run) -> Self {
+        let end_ns = run.phases.window.end_ns;
+        let window = run
+            .intervals
+            .iter()
+            .filter(|interval| interval.phase == Phase::Window && interval.start_ns < end_ns);
+        let intervals: Vec<(f64, Option<&Times>)> = window
+            .map(|interval| (interval.start_ns as f64 / 1e9, judged_times(&interval.block, run.loop_.kind)))
+            .collect();
+        let steps = intervals.windows(2).map(|pair| pair[1].0 - pair[0].0).filter(|step| *step > 0.0);
+        let step_s = steps.fold(run.window_s, f64::min);
+        Self { intervals, step_s }
+    }
+
+    /// One value of each interval, in the middle of it.
+    fn line(&self, name: &str, value: fn(&Times) -> u64) -> NamedLine {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (start_s, times) in &self.intervals {
+            let at = start_s + self.step_s / 2.0;
+            // An interval without any request is not in the record.
+            if points.last().is_some_and(|(last, _)| at - last > 1.5 * self.step_s) {
+                points.push((at - self.step_s, f64::NAN));
+            }
+            let value = times.map(value).filter(|ns| *ns > 0);
+            points.push((at, value.map_or(f64::NAN, |ns| ns as f64)));
+        }
+        NamedLine { name: name.to_owned(), points }
+    }
+
+    /// The title of a drawing of the times with this name.
+    fn title(&self, what: &str) -> String {
+        match self.intervals.len() {
+            1 => format!("{what} of the whole window (logarithmic axis)"),
+            _ => {
+                let step = time((self.step_s * 1e3).round() * 1e6);
+                format!("{what} over time, one point per {step} (logarithmic axis)")
+            }
+        }
+    }
+
+    /// The end of the last interval, in seconds.
+    fn end_s(&self) -> f64 {
+        self.intervals.last().map_or(0.0, |(start_s, _)| start_s + self.step_s)
+    }
 }
 
 /// The lowest and the highest value of all lines.
