@@ -40,6 +40,15 @@ struct ProcessSample {
     throttles: ThrottleCounts,
 }
 
+/// Times of the threads between two samples.
+#[derive(Debug, Default)]
+struct ThreadTimes {
+    /// Of all threads.
+    total: CoreNanos,
+    /// The longest of one thread. The thread that was on a core longest need not be the one that waited longest.
+    most: CoreNanos,
+}
+
 impl ServerWatch {
     /// Watches processes.
     ///
@@ -135,18 +144,11 @@ impl ServerWatch {
         let system_ticks =
             end.ticks_since(start, |stat| stat.system_ticks, |stat| stat.children_system_ticks);
         let modes = ModeTime::from_ticks(ticks, system_ticks);
-        let by_thread = |time: fn(&CoreNanos) -> u64| {
-            let of_thread = move |(thread, now): (&(ProcessId, ProcessId), &CoreNanos)| {
-                time(now).saturating_sub(start.threads.get(thread).map_or(0, time))
-            };
-            end.threads.iter().map(of_thread)
-        };
-        let on_core = || by_thread(|times| times.on_core_ns);
-        let waited = || by_thread(|times| times.run_delay_ns);
+        let ThreadTimes { total, most } = end.thread_times_since(start);
         // Clock ticks include threads that have ended, but are too coarse for a short window.
-        let threads_s = on_core().sum::<u64>() as f64 / 1e9;
+        let threads_s = total.on_core_ns as f64 / 1e9;
         let cpu_s = (ticks as f64 / system::ticks_per_s()).max(threads_s);
-        let busiest_s = on_core().max().unwrap_or(0) as f64 / 1e9;
+        let busiest_s = most.on_core_ns as f64 / 1e9;
         let rounding_s = 2.0 * end.processes.len() as f64 / system::ticks_per_s();
         let is_busiest_known = cpu_s - threads_s <= busiest_s.max(rounding_s);
         let modes = modes.divide(cpu_s);
@@ -170,8 +172,8 @@ impl ServerWatch {
             rss_bytes_before: None,
             rss_bytes_peak: None,
             cores,
-            run_delay_s: Some(waited().sum::<u64>() as f64 / 1e9),
-            most_delayed_thread_share: Some(waited().max().unwrap_or(0) as f64 / 1e9 / window_s),
+            run_delay_s: Some(total.run_delay_ns as f64 / 1e9),
+            most_delayed_thread_share: Some(most.run_delay_ns as f64 / 1e9 / window_s),
             major_faults: Some(major_faults(end).saturating_sub(major_faults(start))),
             memory: None,
             throttling: end.throttles.since(&start.throttles),
@@ -223,6 +225,21 @@ impl ProcessSample {
         let ended = start.processes.iter().filter(|(pid, _)| !self.processes.contains_key(*pid));
         let before: u64 = ended.map(|(_, stat)| own(stat) + children(stat)).sum();
         sum_since(own) + sum_since(children).saturating_sub(before)
+    }
+
+    /// Times since `start` of the threads in this sample. Those of threads that ended since are missing.
+    fn thread_times_since(&self, start: &Self) -> ThreadTimes {
+        let mut times = ThreadTimes::default();
+        for (thread, now) in &self.threads {
+            let before = start.threads.get(thread).copied().unwrap_or_default();
+            let on_core_ns = now.on_core_ns.saturating_sub(before.on_core_ns);
+            let run_delay_ns = now.run_delay_ns.saturating_sub(before.run_delay_ns);
+            times.total.on_core_ns += on_core_ns;
+            times.total.run_delay_ns += run_delay_ns;
+            times.most.on_core_ns = times.most.on_core_ns.max(on_core_ns);
+            times.most.run_delay_ns = times.most.run_delay_ns.max(run_delay_ns);
+        }
+        times
     }
 
     /// The sum of a counter over all processes.
