@@ -112,27 +112,46 @@ impl Recording {
 mod tests {
     use super::*;
     use std::fs;
+    use std::process::Child;
     use std::time::{Duration, Instant};
 
-    /// Time that a process has been on a core.
-    fn on_core_ns(pid: u32) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
-        text.split(' ').next().unwrap().parse().unwrap()
+    /// A shell that uses a core until it is dropped, also by a failing assertion.
+    struct BusyShell(Child);
+
+    impl BusyShell {
+        fn start() -> Self {
+            let mut shell = Command::new("sh");
+            Self(shell.args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap())
+        }
+
+        fn pid(&self) -> i32 {
+            self.0.id().cast_signed()
+        }
+
+        /// Time that it has been on a core.
+        fn on_core_ns(&self) -> u64 {
+            let text = fs::read_to_string(format!("/proc/{}/schedstat", self.pid())).unwrap();
+            text.split(' ').next().unwrap().parse().unwrap()
+        }
+    }
+
+    impl Drop for BusyShell {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
     }
 
     #[test]
     fn a_busy_process_is_profiled_where_perf_may_do_so() {
-        let mut busy =
-            Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
-        let recorded = Recording::start(&[busy.id().cast_signed()]).and_then(|mut recording| {
-            while on_core_ns(busy.id()) < 700_000_000 {
+        let busy = BusyShell::start();
+        let recorded = Recording::start(&[busy.pid()]).and_then(|mut recording| {
+            while busy.on_core_ns() < 700_000_000 {
                 std::thread::yield_now();
             }
             recording.stop();
             recording.finish()
         });
-        busy.kill().unwrap();
-        busy.wait().unwrap();
         match recorded {
             Ok(profile) => {
                 assert!(profile.samples > 0 && !profile.functions.is_empty(), "{profile:?}");
@@ -146,9 +165,8 @@ mod tests {
 
     #[test]
     fn the_window_of_a_recording_that_is_full_ends_with_its_data() {
-        let mut busy =
-            Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
-        let recorded = Recording::start_up_to(&[busy.id().cast_signed()], "64K").and_then(|mut recording| {
+        let busy = BusyShell::start();
+        let recorded = Recording::start_up_to(&[busy.pid()], "64K").and_then(|mut recording| {
             let begun = recording.perf.begun();
             let limit = Instant::now() + Duration::from_secs(30);
             while !recording.perf.has_ended() && Instant::now() < limit {
@@ -160,8 +178,6 @@ mod tests {
             assert!(is_full, "perf does not end when its data are full");
             recording.finish().map(|profile| (before, profile))
         });
-        busy.kill().unwrap();
-        busy.wait().unwrap();
         match recorded {
             Ok((before, profile)) => {
                 assert!(profile.window_s <= before, "{} of {before} s", profile.window_s)

@@ -278,7 +278,27 @@ fn cores_allowed(pid: ProcessId) -> Vec<u32> {
 mod tests {
     use super::*;
     use std::net::TcpListener;
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
+
+    /// A process that is killed when this is dropped, also by a failing assertion.
+    struct KilledOnDrop(Child);
+
+    impl KilledOnDrop {
+        fn start(name: &str, words: &[&str]) -> Self {
+            Self(Command::new(name).args(words).stdin(Stdio::null()).spawn().unwrap())
+        }
+
+        fn pid(&self) -> ProcessId {
+            self.0.id().cast_signed()
+        }
+    }
+
+    impl Drop for KilledOnDrop {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
 
     #[test]
     fn an_address_keeps_its_interface() {
@@ -292,18 +312,15 @@ mod tests {
 
     #[test]
     fn a_busy_process_is_found_with_its_busiest_thread() {
-        let mut busy =
-            Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().unwrap();
-        let watch = ServerWatch::of_processes(&[busy.id()]).unwrap();
+        let busy = KilledOnDrop::start("sh", &["-c", "while :; do :; done"]);
+        let watch = ServerWatch::of_processes(&[busy.pid().cast_unsigned()]).unwrap();
         watch.sample(0);
-        let on_core = || process::core_time(busy.id().cast_signed(), busy.id().cast_signed());
+        let on_core = || process::core_time(busy.pid(), busy.pid());
         while on_core().is_some_and(|times| times.on_core_ns < 50_000_000) {
             std::thread::yield_now();
         }
         watch.sample(1);
         let used = watch.used(1.0, 10).unwrap();
-        busy.kill().unwrap();
-        busy.wait().unwrap();
         assert_eq!((used.processes, used.threads, used.found_by), (1, 1, FoundBy::Pid));
         assert!(used.busiest_thread_utilization > Some(0.01) && used.rss_bytes > 0, "{used:?}");
         assert_eq!(used.name, "sh");
@@ -316,21 +333,16 @@ mod tests {
 
     #[test]
     fn a_server_has_the_names_of_the_programs_that_work() {
-        let spawn = |name: &str, words: &[&str]| Command::new(name).args(words).spawn().unwrap();
-        let mut children = [spawn("sleep", &["60"]), spawn("tail", &["-f", "/dev/null"])];
-        let [idle, busy] = [children[0].id(), children[1].id()].map(u32::cast_signed);
+        let idle = KilledOnDrop::start("sleep", &["60"]);
+        let busy = KilledOnDrop::start("tail", &["-f", "/dev/null"]);
         let sample = |of_busy| ProcessSample {
-            processes: [(idle, stat(9)), (busy, stat(of_busy))].into(),
+            processes: [(idle.pid(), stat(9)), (busy.pid(), stat(of_busy))].into(),
             ..Default::default()
         };
         let names = names_by_use(&sample(0), &sample(50));
         let of_none = names_by_use(&sample(50), &sample(50));
         let start = ProcessSample::default();
         let of_both = names_by_use(&start, &sample(50));
-        children.iter_mut().for_each(|child| {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        });
         assert_eq!((names.as_deref(), of_none), (Some("tail"), None));
         assert_eq!(of_both.as_deref(), Some("tail and sleep"));
     }
