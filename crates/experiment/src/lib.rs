@@ -16,6 +16,7 @@ mod gate;
 mod joint;
 mod load;
 mod metric_comparison;
+mod next_step;
 mod objective;
 mod regression;
 mod request_time;
@@ -25,6 +26,7 @@ mod why;
 mod why_calls;
 mod why_cause;
 mod why_profile;
+mod why_request_wait;
 mod why_steps;
 mod why_text;
 mod why_waits;
@@ -53,6 +55,7 @@ pub use load::{
     warm_up,
 };
 pub use metric_comparison::{Direction, MetricComparison};
+pub use next_step::NextStep;
 pub use objective::{Objective, ObjectiveError};
 pub use regression::{
     BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
@@ -66,6 +69,5 @@ pub use rounds::{
 pub use rounds_text::rounds_markdown;
 pub use why::{RequestCost, Why, WhyLoad, explain_why};
 pub use why_cause::Cause;
-pub use why_steps::NextStep;
 pub use why_text::why_text;
 pub use window_outcome::WindowOutcome;

@@ -5,9 +5,10 @@
 //! into CPU time, which is measured, and the rest, in which the server waited.
 
 use crate::TimeSummary;
+use crate::next_step::{LoadCommand, NextStep};
 use crate::request_time::RequestTime;
 use crate::why_calls::call_words;
-use crate::why_steps::{LoadCommand, NextStep, next_steps, title};
+use crate::why_steps::{next_steps, title};
 use crate::why_waits::{WaitCause, wait_causes};
 use paceline_judge::{VerdictName, judged_times, run_limit};
 use paceline_record::{Blame, CodeKind, Limit, Profile, Run, ServerUse, Severity, SystemCalls, Verdict};
