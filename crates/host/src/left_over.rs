@@ -122,9 +122,8 @@ impl LaunchMark {
 /// Whether a process's `status` has a single id: one for each PID namespace from this one down, proc_pid_status(5). A
 /// kernel without PID namespaces shows none.
 fn is_in_this_namespace(status: &str) -> bool {
-    let ids = status.lines().rev().find_map(|line| line.strip_prefix("NSpid:"));
-    match ids {
-        Some(ids) => ids.split_ascii_whitespace().count() == 1,
+    match process::namespace_numbers(status) {
+        Some(ids) => ids.count() == 1,
         None => !Path::new("/proc/self/ns/pid").exists(),
     }
 }

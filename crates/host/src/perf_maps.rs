@@ -72,9 +72,9 @@ fn identity(file: &Metadata) -> FileIdentity {
 
 /// The number of a process in its innermost PID namespace, and its effective user, from its `status` (proc(5)).
 fn number_and_user(status: &str) -> Option<(Pid, u32)> {
-    let fields =
-        |key: &str| Some(status.lines().find_map(|line| line.strip_prefix(key))?.split_ascii_whitespace());
-    Some((fields("NSpid:")?.next_back()?.parse().ok()?, fields("Uid:")?.nth(1)?.parse().ok()?))
+    let number = process::namespace_numbers(status)?.next_back()?.parse().ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    Some((number, users.split_ascii_whitespace().nth(1)?.parse().ok()?))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
+use std::str::SplitAsciiWhitespace;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -306,6 +307,18 @@ pub fn own() -> Pid {
     std::process::id().cast_signed()
 }
 
+/// The number of a process in its innermost PID namespace, which is how it knows itself; `None` if it has ended, or the
+/// kernel has no such namespaces.
+pub fn number_inside(pid: Pid) -> Option<Pid> {
+    namespace_numbers(&file(pid, "status")?)?.next_back()?.parse().ok()
+}
+
+/// The numbers of a process in each PID namespace from this one down, from its `status` (proc_pid_status(5)).
+pub(crate) fn namespace_numbers(status: &str) -> Option<SplitAsciiWhitespace<'_>> {
+    let numbers = status.lines().rev().find_map(|line| line.strip_prefix("NSpid:"))?;
+    Some(numbers.split_ascii_whitespace())
+}
+
 /// The user that a process runs as.
 pub(crate) fn user(pid: Pid) -> Option<u32> {
     use std::os::unix::fs::MetadataExt as _;
@@ -406,6 +419,15 @@ mod tests {
         let times = CoreNanos { on_core_ns: 1000, run_delay_ns: 500 };
         let expected = Scheduling { voluntary_switches: 41, involuntary_switches: 7, times };
         assert_eq!(Scheduling::parse(status, "1000 500 3\n"), expected);
+    }
+
+    #[test]
+    fn the_number_inside_is_the_last_one() {
+        let last = |status| namespace_numbers(status).and_then(|mut numbers| numbers.next_back());
+        assert_eq!(last("Name:\tnode\nNSpid:\t8676\t12\t2\n"), Some("2"));
+        assert_eq!(last("Name:\tnode\nNSpid:\t8676\n"), Some("8676"));
+        assert_eq!(last("Name:\tnode\n"), None);
+        assert_eq!(number_inside(i32::MAX), None);
     }
 
     #[test]

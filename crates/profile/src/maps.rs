@@ -16,12 +16,11 @@ const MAX_BYTES: u64 = 256 << 20;
 pub(crate) struct PlacedMaps(Vec<PathBuf>);
 
 impl PlacedMaps {
-    /// Places the maps of those processes that have another number in their own namespace. A map that cannot be read is
-    /// left out: its functions have no names then.
-    pub(crate) fn place(processes: &[i32]) -> Self {
+    /// Places the maps of those processes that have another number in their own namespace, which `number_inside` gives.
+    /// A map that cannot be read is left out: its functions have no names then.
+    pub(crate) fn place(processes: &[i32], number_inside: impl Fn(i32) -> Option<i32>) -> Self {
         let place = |pid: &i32| {
-            let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-            let inner = inner_number(&status).filter(|inner| inner != pid)?;
+            let inner = number_inside(*pid).filter(|inner| inner != pid)?;
             let from = PathBuf::from(format!("/proc/{pid}/root/tmp/perf-{inner}.map"));
             let to = PathBuf::from(format!("/tmp/perf-{pid}.map"));
             copy(&from, &to).ok().map(|()| to)
@@ -44,22 +43,9 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut from.take(MAX_BYTES), &mut to).map(drop)
 }
 
-/// The number of a process in its innermost namespace, from its `status`.
-fn inner_number(status: &str) -> Option<i32> {
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    numbers.split_ascii_whitespace().last()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_number_inside_is_the_last_one() {
-        assert_eq!(inner_number("Name:\tnode\nNSpid:\t8676\t12\t2\n"), Some(2));
-        assert_eq!(inner_number("Name:\tnode\nNSpid:\t8676\n"), Some(8676));
-        assert_eq!(inner_number("Name:\tnode\n"), None);
-    }
 
     #[test]
     fn a_copy_is_private_and_replaces_nothing() {
@@ -75,6 +61,7 @@ mod tests {
         drop(PlacedMaps(vec![to.clone()]));
         assert!(!to.exists());
         fs::remove_dir_all(&folder).unwrap();
-        assert!(PlacedMaps::place(&[i32::MAX, std::process::id().cast_signed()]).0.is_empty());
+        assert!(PlacedMaps::place(&[i32::MAX], |_| Some(2)).0.is_empty(), "there is no such process");
+        assert!(PlacedMaps::place(&[std::process::id().cast_signed()], Some).0.is_empty(), "the same number");
     }
 }

@@ -53,11 +53,12 @@ impl Recording {
         self.perf.stop();
     }
 
-    /// Ends the recording and adds its samples up. The caller knows the rate of the window.
+    /// Ends the recording and adds its samples up. The caller knows the rate of the window. `number_inside` gives the
+    /// number of a process in its own PID namespace, after which runtimes name the maps of their functions.
     ///
     /// # Errors
     /// [`ProfileError`] if perf was not permitted to sample, or took no sample.
-    pub fn finish(mut self) -> Result<Profile, ProfileError> {
+    pub fn finish(mut self, number_inside: impl Fn(i32) -> Option<i32>) -> Result<Profile, ProfileError> {
         let status = self.perf.end()?;
         let window_s = self.perf.window_s(self.perf.begun());
         // A recording that is ended by a signal ends with this signal, after it has written its data.
@@ -66,7 +67,7 @@ impl Recording {
             return Err(self.perf.without_data(status));
         }
         crate::java::write_maps(&self.processes);
-        let maps = PlacedMaps::place(&self.processes);
+        let maps = PlacedMaps::place(&self.processes, number_inside);
         let script = self.script()?;
         drop(maps);
         if script.stacks.samples() == 0 {
@@ -150,7 +151,7 @@ mod tests {
                 std::thread::yield_now();
             }
             recording.stop();
-            recording.finish()
+            recording.finish(Some)
         });
         match recorded {
             Ok(profile) => {
@@ -176,7 +177,7 @@ mod tests {
             let before = begun.elapsed().as_secs_f64();
             std::thread::sleep(Duration::from_millis(300));
             assert!(is_full, "perf does not end when its data are full");
-            recording.finish().map(|profile| (before, profile))
+            recording.finish(Some).map(|profile| (before, profile))
         });
         match recorded {
             Ok((before, profile)) => {

@@ -3,7 +3,7 @@
 
 use super::repeat::{RepeatedLoad, ServerObserver, explain_profiler};
 use paceline_engine::{Nanos, Phase};
-use paceline_host::WaitSampler;
+use paceline_host::{WaitSampler, process};
 use paceline_profile::{ProfileError, Recording};
 use paceline_record::{Profile, Run, ServerWaits};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -67,8 +67,8 @@ impl ServerObserver for Samplers {
 
 impl Samplers {
     fn finish(self, run: &Run) -> Observed {
-        let profile =
-            self.recording.and_then(Recording::finish).map_err(|error| explain_profiler(error).into());
+        let recorded = self.recording.and_then(|recording| recording.finish(process::number_inside));
+        let profile = recorded.map_err(|error| explain_profiler(error).into());
         let sampler = self.waits.and_then(|waits| waits.thread.join().ok());
         Observed {
             profile: profile.map(|profile| Profile { achieved_per_s: run.rate_per_s.achieved, ..profile }),
