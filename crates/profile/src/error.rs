@@ -1,4 +1,4 @@
-//! Why there is no profile.
+//! Why perf gave no profile, or no system calls.
 
 use std::io;
 
@@ -38,7 +38,7 @@ impl PerfLimit {
     }
 }
 
-/// Why there is no profile. The caller reports it beside the result of the run.
+/// Why there is no profile, or why system calls were not counted. The caller reports it beside the result of the run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// There is no program `perf`.
