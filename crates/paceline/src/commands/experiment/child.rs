@@ -42,7 +42,7 @@ pub struct LoadFlags {
     /// With `gate --base` the default is /.
     #[arg(long, value_name = "PATH")]
     pub(super) path: Option<String>,
-    /// How servers of the lab are started: single (one process) or cores (all cores) [default: single]
+    /// How servers of the lab are started: single (one process) or cores (all given) [default: single]
     #[arg(hide_short_help = true, long, value_name = "FORM")]
     form: Option<String>,
     /// Folder for the record of every run [default: a new one in .paceline/experiments]

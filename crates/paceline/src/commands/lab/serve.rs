@@ -38,7 +38,7 @@ started, or exited, 130 stopped by Ctrl-C")]
 pub struct Arguments {
     /// The server's id
     server: String,
-    /// The form to start the server in: single (one process) or cores (all cores)
+    /// The form to start the server in: single (one process) or cores (all given)
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
     /// Start this database for the server

@@ -80,7 +80,7 @@ pub struct PlanFlags {
         help_heading = "Without a plan"
     )]
     pub database: Vec<String>,
-    /// Forms of the servers: single (one process), cores (all cores) [default: single]
+    /// Forms of the servers: single (one process), cores (all given) [default: single]
     #[arg(
         hide_short_help = true,
         long,

@@ -38,7 +38,7 @@ or in a named server's files, 3 a server named by its id is not set up,
 pub struct Arguments {
     #[command(flatten)]
     selection: ServerSelection,
-    /// The form to start servers in: single (one process) or cores (all cores)
+    /// The form to start servers in: single (one process) or cores (all given)
     #[arg(long, default_value = "single", value_name = "FORM")]
     form: String,
     /// How long the check keeps a connection idle
