@@ -157,11 +157,11 @@ fn holder(port: u16) -> Option<String> {
     Some(format!("{} (process {pid})", name.trim()))
 }
 
-/// The processes that serve a TCP port: those that listen on it, except for ancestors of this process that only hold the
-/// socket for others. The descendants of such an ancestor are not the server.
+/// The processes that serve a TCP port: those that listen on it, except for ancestors of this process that only hold
+/// the socket for others. The descendants of such an ancestor are not the server.
 pub fn servers(port: u16) -> Vec<Pid> {
     let listening = listeners(port).into_iter().map(|pid| (pid, vec![port])).collect();
-    without_holders(listening, &process::ancestors(own_pid())).into_iter().map(|(pid, _)| pid).collect()
+    without_holders(listening, &process::ancestors(process::own())).into_iter().map(|(pid, _)| pid).collect()
 }
 
 /// Whether only the first process listens on a TCP port, for a service that it starts or may start.
@@ -181,10 +181,6 @@ fn without_holders(listening: Vec<(Pid, Vec<u16>)>, ancestors: &[Pid]) -> Vec<(P
         (pid, ports)
     });
     served.filter(|(_, ports)| !ports.is_empty()).collect()
-}
-
-fn own_pid() -> Pid {
-    std::process::id().cast_signed()
 }
 
 /// Every process that listens on a TCP port, as far as `/proc` shows them: all of them for root, else the user's own.
@@ -231,7 +227,7 @@ pub fn listening_processes() -> Vec<(Pid, Vec<u16>)> {
         (!theirs.is_empty()).then(|| (pid, theirs.into_iter().collect()))
     };
     let listening = process::all().into_iter().filter_map(of_process).collect();
-    without_holders(listening, &process::ancestors(own_pid()))
+    without_holders(listening, &process::ancestors(process::own()))
 }
 
 /// The established connections from this machine to itself.
@@ -451,7 +447,7 @@ mod tests {
         let mut front =
             Command::new("sleep").arg("60").stdin(Stdio::from(OwnedFd::from(client))).spawn().unwrap();
         let names = unix_connections().names_from(&[front.id().cast_signed()]);
-        let of_service = unix_connections().names_from(&[own_pid()]);
+        let of_service = unix_connections().names_from(&[process::own()]);
         front.kill().unwrap();
         front.wait().unwrap();
         drop(service);
@@ -465,9 +461,9 @@ mod tests {
     #[test]
     fn the_parent_is_the_nearest_ancestor() {
         let parent = std::os::unix::process::parent_id().cast_signed();
-        let ancestors = process::ancestors(own_pid());
+        let ancestors = process::ancestors(process::own());
         assert_eq!(ancestors.first().copied(), Some(parent).filter(|parent| *parent > 0));
-        assert!(!ancestors.contains(&own_pid()));
+        assert!(!ancestors.contains(&process::own()));
     }
 
     #[test]

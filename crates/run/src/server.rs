@@ -105,7 +105,7 @@ impl ServerWatch {
     pub(crate) fn of_address(address: &Address) -> Option<Self> {
         let Address::Tcp(address) = address else { return None };
         is_here(*address).then_some(())?;
-        let own = std::process::id().cast_signed();
+        let own = process::own();
         let mut roots = port::servers(address.port());
         roots.retain(|pid| *pid != own);
         roots.sort_unstable();

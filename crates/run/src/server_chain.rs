@@ -48,7 +48,7 @@ impl ServerChain {
     pub(crate) fn from_front(front: ServerWatch) -> Self {
         let mut candidates: Vec<Candidate> = Vec::new();
         for (pid, ports) in port::listening_processes() {
-            let is_own = pid == std::process::id().cast_signed() || front.roots().contains(&pid);
+            let is_own = pid == process::own() || front.roots().contains(&pid);
             let same =
                 candidates.iter_mut().find(|known| known.ports.iter().any(|port| ports.contains(port)));
             match same {
