@@ -107,9 +107,9 @@ impl Terms {
 
     /// The rate of a server under a twin as a share of that under the load whose twin it is.
     fn twin(&self, twin: &str, server: &str, workload: &str) -> Option<Figure> {
-        let mut pairings = self.report.pairings.iter();
-        let pairing = pairings
-            .find(|pairing| pairing.twin == twin && pairing.workload == workload && pairing.form == "single")?;
+        let pairing = self.report.pairings.iter().find(|pairing| {
+            pairing.twin == twin && pairing.workload == workload && pairing.form == "single"
+        })?;
         pairing.rows.iter().find(|row| row.server == server)?.achieved_ratio.clone()
     }
 
