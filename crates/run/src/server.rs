@@ -275,20 +275,20 @@ fn cores_allowed(pid: ProcessId) -> Vec<u32> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::net::TcpListener;
     use std::process::{Child, Command, Stdio};
 
     /// A process that is killed when this is dropped, also by a failing assertion.
-    struct KilledOnDrop(Child);
+    pub(crate) struct KilledOnDrop(pub(crate) Child);
 
     impl KilledOnDrop {
         fn start(name: &str, words: &[&str]) -> Self {
             Self(Command::new(name).args(words).stdin(Stdio::null()).spawn().unwrap())
         }
 
-        fn pid(&self) -> ProcessId {
+        pub(crate) fn pid(&self) -> ProcessId {
             self.0.id().cast_signed()
         }
     }

@@ -175,21 +175,23 @@ impl ChainLinks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::tests::KilledOnDrop;
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::net::{TcpListener, TcpStream};
     use std::process::{Command, Stdio};
 
     /// A shell that holds the socket of a listener, as a server does, until its standard input ends.
-    fn holder(of: impl Into<std::os::fd::OwnedFd>) -> std::process::Child {
-        let mut holder = Command::new("sh")
+    fn holder(of: impl Into<std::os::fd::OwnedFd>) -> KilledOnDrop {
+        let shell = Command::new("sh")
             .args(["-c", "echo ready; read line; while :; do :; done"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::from(of.into()))
             .spawn()
             .unwrap();
+        let mut holder = KilledOnDrop(shell);
         let mut line = String::new();
-        BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(holder.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         holder
     }
 
@@ -198,15 +200,16 @@ mod tests {
         let [application, database] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let to = |listener: &TcpListener| TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (to_application, to_database) = (to(&application), to(&database));
-        let mut database = holder(database);
-        let mut application = holder(application);
-        let mut front = holder(to_application);
+        let _database = holder(database);
+        let application = holder(application);
+        let front = holder(to_application);
         // A bystander listens, and has no connection of the chain.
-        let mut bystander = holder(TcpListener::bind("127.0.0.1:0").unwrap());
-        let chain = ServerChain::from_front(ServerWatch::of_processes(&[front.id()]).unwrap());
+        let _bystander = holder(TcpListener::bind("127.0.0.1:0").unwrap());
+        let watch = ServerWatch::of_processes(&[front.pid().cast_unsigned()]).unwrap();
+        let chain = ServerChain::from_front(watch);
         chain.sample(0);
-        writeln!(application.stdin.as_ref().unwrap()).unwrap();
-        let pid = application.id().cast_signed();
+        writeln!(application.0.stdin.as_ref().unwrap()).unwrap();
+        let pid = application.pid();
         while process::core_time(pid, pid).is_some_and(|times| times.on_core_ns < 50_000_000) {
             std::thread::yield_now();
         }
@@ -214,12 +217,8 @@ mod tests {
         let behind = chain.used_behind(1.0, 10);
         let pids: Vec<u32> = behind.iter().map(|used| used.pid).collect();
         // This process has the connection to the database, and is no part of the chain.
-        assert_eq!(pids, [application.id()], "{behind:?}");
+        assert_eq!(pids, [pid.cast_unsigned()], "{behind:?}");
         assert!(behind[0].cpu_s > 0.02 && behind[0].name == "sh", "{behind:?}");
         drop(to_database);
-        for child in [&mut front, &mut application, &mut database, &mut bystander] {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
     }
 }
