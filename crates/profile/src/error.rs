@@ -1,6 +1,41 @@
 //! Why perf gave no profile, or no system calls.
 
+use std::ffi::OsStr;
+use std::fmt;
 use std::io;
+
+/// A command of perf that Paceline runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PerfCommand {
+    /// `perf record`: samples processes.
+    Record,
+    /// `perf script`: prints the samples of a recording.
+    Script,
+    /// `perf trace`: counts system calls.
+    Trace,
+}
+
+impl PerfCommand {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Script => "script",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for PerfCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl AsRef<OsStr> for PerfCommand {
+    fn as_ref(&self) -> &OsStr {
+        OsStr::new(self.name())
+    }
+}
 
 /// A limit that perf reaches on a server with many threads: it opens files and locks memory for each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +88,8 @@ pub enum ProfileError {
     /// It ended with a failure.
     #[error("perf {command} failed: {message}")]
     Failed {
-        /// `record`, `script` or `trace`.
-        command: &'static str,
+        /// What perf was to do.
+        command: PerfCommand,
         /// The line of its output that says why.
         message: String,
         /// The kernel's setting that permits profiling (`kernel.perf_event_paranoid`).
@@ -89,21 +124,7 @@ impl ProfileError {
                 Some("install it: `apt-get install linux-perf` (Debian), `linux-tools-generic` (Ubuntu), `perf` (Fedora, Alpine)".to_owned())
             }
             Self::Failed { limit: Some(limit), .. } => Some(limit.hint().to_owned()),
-            Self::Failed { command: "record", is_root: false, paranoid: Some(level @ 2..), .. } => Some(format!(
-                "kernel.perf_event_paranoid is {level}: run `sysctl kernel.perf_event_paranoid=1` as root, or run Paceline as root; both also need to own the server's processes"
-            )),
-            Self::Failed { command: "record", is_root: true, .. } => Some(
-                "in a container perf needs the capability PERFMON (docker run --cap-add PERFMON) and a seccomp profile that permits perf_event_open".to_owned(),
-            ),
-            Self::Failed { command: "record", .. } => {
-                Some("run Paceline as the user of the server's processes, or as root".to_owned())
-            }
-            Self::Failed { command: "trace", is_root: false, .. } => Some(
-                "run Paceline as root: perf reads /sys/kernel/tracing, which other users may not".to_owned(),
-            ),
-            Self::Failed { command: "trace", is_root: true, .. } => Some(
-                "in a container perf needs the capabilities PERFMON and IPC_LOCK (for its buffers) and the tracing of the kernel (docker run --cap-add PERFMON --cap-add IPC_LOCK -v /sys/kernel/tracing:/sys/kernel/tracing)".to_owned(),
-            ),
+            Self::Failed { command, is_root, paranoid, .. } => rights_hint(*command, *is_root, *paranoid),
             // Since Linux commit 8eded45fcd34 perf trace counts errors.
             Self::UnknownTable => Some("use perf of Linux 5.5 or newer".to_owned()),
             Self::NotBegun => {
@@ -113,9 +134,32 @@ impl ProfileError {
                 Some("put more load on the server, or use a longer window (-d)".to_owned())
             }
             Self::Folder(_) => Some("set TMPDIR to a folder that can be written".to_owned()),
-            Self::Start(_) | Self::Failed { .. } | Self::Read(_) => None,
+            Self::Start(_) | Self::Read(_) => None,
         }
     }
+}
+
+/// The rights that a command of perf that failed may lack; none if it needs none.
+fn rights_hint(command: PerfCommand, is_root: bool, paranoid: Option<i32>) -> Option<String> {
+    let hint = match (command, is_root, paranoid) {
+        (PerfCommand::Record, false, Some(level @ 2..)) => {
+            return Some(format!(
+                "kernel.perf_event_paranoid is {level}: run `sysctl kernel.perf_event_paranoid=1` as root, or run Paceline as root; both also need to own the server's processes"
+            ));
+        }
+        (PerfCommand::Record, false, _) => "run Paceline as the user of the server's processes, or as root",
+        (PerfCommand::Record, true, _) => {
+            "in a container perf needs the capability PERFMON (docker run --cap-add PERFMON) and a seccomp profile that permits perf_event_open"
+        }
+        (PerfCommand::Trace, false, _) => {
+            "run Paceline as root: perf reads /sys/kernel/tracing, which other users may not"
+        }
+        (PerfCommand::Trace, true, _) => {
+            "in a container perf needs the capabilities PERFMON and IPC_LOCK (for its buffers) and the tracing of the kernel (docker run --cap-add PERFMON --cap-add IPC_LOCK -v /sys/kernel/tracing:/sys/kernel/tracing)"
+        }
+        (PerfCommand::Script, ..) => return None,
+    };
+    Some(hint.to_owned())
 }
 
 #[cfg(test)]
@@ -131,12 +175,13 @@ mod tests {
             is_root,
             limit: None,
         };
-        let failed = |is_root, paranoid| of("record", is_root, paranoid);
+        let failed = |is_root, paranoid| of(PerfCommand::Record, is_root, paranoid);
         assert!(failed(false, Some(3)).hint().unwrap().contains("sysctl kernel.perf_event_paranoid=1"));
         assert!(failed(true, Some(3)).hint().unwrap().contains("PERFMON"));
         assert!(failed(false, Some(-1)).hint().unwrap().contains("user of the server"));
-        assert!(of("trace", false, None).hint().unwrap().contains("as root"));
-        assert!(of("trace", true, None).hint().unwrap().contains("/sys/kernel/tracing"));
+        assert!(of(PerfCommand::Trace, false, None).hint().unwrap().contains("as root"));
+        assert!(of(PerfCommand::Trace, true, None).hint().unwrap().contains("/sys/kernel/tracing"));
+        assert_eq!(of(PerfCommand::Script, true, None).hint(), None, "it reads a file of this user");
         assert!(ProfileError::NotInstalled.hint().unwrap().contains("linux-perf"));
     }
 }

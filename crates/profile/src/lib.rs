@@ -16,7 +16,7 @@ mod stacks;
 mod trace;
 mod trace_summary;
 
-pub use error::{PerfLimit, ProfileError};
+pub use error::{PerfCommand, PerfLimit, ProfileError};
 pub use perf::perf_version;
 pub use recording::{FREQUENCY_HZ, Recording};
 pub use script::fuzz_perf_script;

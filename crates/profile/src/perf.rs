@@ -2,7 +2,7 @@
 //!
 //! It has a folder that only this user can read, with its messages and its data, which is removed when it is dropped.
 
-use crate::error::{PerfLimit, ProfileError};
+use crate::error::{PerfCommand, PerfLimit, ProfileError};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use std::convert::Infallible;
 use std::fs::{self, File, Permissions};
@@ -30,8 +30,8 @@ pub(crate) const MESSAGES: &str = "messages";
 /// A process of perf.
 #[derive(Debug)]
 pub(crate) struct PerfProcess {
-    /// Its first argument: `record` or `trace`.
-    command: &'static str,
+    /// Its first argument.
+    command: PerfCommand,
     child: Child,
     /// Keeps the thread that started it.
     _starter: Sender<Infallible>,
@@ -51,7 +51,7 @@ impl PerfProcess {
     /// # Errors
     /// [`ProfileError`] if perf is not installed or does not start. Missing rights are only known at the end.
     pub(crate) fn start(
-        command: &'static str,
+        command: PerfCommand,
         output: &str,
         set_flags: impl FnOnce(&mut Command, &Path),
     ) -> Result<Self, ProfileError> {
@@ -195,7 +195,7 @@ pub(crate) fn pid_list(processes: &[i32]) -> String {
 }
 
 /// Why perf left no data. The signal ends perf without a message while it does not handle it yet.
-fn without_data(command: &'static str, status: ExitStatus, messages: &Path) -> ProfileError {
+fn without_data(command: PerfCommand, status: ExitStatus, messages: &Path) -> ProfileError {
     match status.signal() {
         Some(END_SIGNAL) => ProfileError::NotBegun,
         _ => failure(command, messages),
@@ -203,7 +203,7 @@ fn without_data(command: &'static str, status: ExitStatus, messages: &Path) -> P
 }
 
 /// What perf says about its failure: the first line of its messages that is not empty.
-pub(crate) fn failure(command: &'static str, messages: &Path) -> ProfileError {
+pub(crate) fn failure(command: PerfCommand, messages: &Path) -> ProfileError {
     let text = read_text(messages, MAX_MESSAGES);
     let mut lines = text.lines().map(|line| line.trim().trim_start_matches("Error:").trim());
     let message = lines.find(|line| !line.is_empty()).unwrap_or("no message").to_owned();
@@ -262,7 +262,7 @@ mod tests {
         let folder = private_folder().unwrap();
         let messages = message_file(&folder);
         fs::write(&messages, "Error:\nNo permission\n").unwrap();
-        let why = |raw| without_data("record", ExitStatus::from_raw(raw), &messages).to_string();
+        let why = |raw| without_data(PerfCommand::Record, ExitStatus::from_raw(raw), &messages).to_string();
         assert_eq!(why(END_SIGNAL), "perf had not begun to record when the recording ended");
         assert_eq!(why(1 << 8), "perf record failed: No permission");
     }
@@ -272,7 +272,7 @@ mod tests {
         let folder = private_folder().unwrap();
         let hint = |text: &str| {
             fs::write(message_file(&folder), text).unwrap();
-            failure("record", &message_file(&folder)).hint().unwrap_or_default()
+            failure(PerfCommand::Record, &message_file(&folder)).hint().unwrap_or_default()
         };
         let files = "Error:\nToo many events are opened.\nProbably the maximum number of open file descriptors has been reached.\n";
         assert!(hint(files).contains("ulimit -n"));

@@ -4,7 +4,7 @@
 //! counter of cycles, or by a timer (`cpu-clock`) on a machine without one: that is its own choice. Stacks are found as
 //! the programs need it ([`StackMethod`]).
 
-use crate::ProfileError;
+use crate::error::{PerfCommand, ProfileError};
 use crate::maps::PlacedMaps;
 use crate::perf::{END_SIGNAL, PerfProcess, failure, perf_version, pid_list};
 use crate::script::PerfScript;
@@ -39,7 +39,7 @@ impl Recording {
 
     /// As [`Recording::start`]; perf ends when its data have this size.
     fn start_up_to(processes: &[i32], max_data: &str) -> Result<Self, ProfileError> {
-        let perf = PerfProcess::start("record", "perf.data", |command, data| {
+        let perf = PerfProcess::start(PerfCommand::Record, "perf.data", |command, data| {
             // Without -N perf copies every program that it meets to ~/.debug.
             let method = StackMethod::for_processes(processes).to_flag();
             command.args(["-q", "-N", "--call-graph", &method, "-F", &FREQUENCY_HZ.to_string()]);
@@ -103,7 +103,7 @@ impl Recording {
         let status = perf.wait().map_err(ProfileError::Read)?;
         let script = script.map_err(ProfileError::Read)?;
         if !status.success() && script.stacks.samples() == 0 {
-            return Err(failure("script", &self.perf.message_file()));
+            return Err(failure(PerfCommand::Script, &self.perf.message_file()));
         }
         Ok(script)
     }

@@ -5,7 +5,7 @@
 //! signal that asks it makes it ignore the events that it has not read yet, and it does not report them as lost
 //! (tools/perf/builtin-trace.c, `interrupted`). So it is asked when it sleeps: then it has read all of them.
 
-use crate::ProfileError;
+use crate::error::{PerfCommand, ProfileError};
 use crate::perf::{MESSAGES, PerfProcess, perf_version, pid_list, read_text};
 use crate::trace_summary::{CallCount, TraceSummary};
 use paceline_record::{SystemCall, SystemCalls};
@@ -63,7 +63,7 @@ impl SystemCallTrace {
     /// [`ProfileError`] if perf is not installed or does not start. Missing rights are only known at the end.
     pub fn start(processes: &[i32]) -> Result<Self, ProfileError> {
         let buffer = format!("{}K", buffer_kib(threads_of(processes)));
-        let perf = PerfProcess::start("trace", MESSAGES, |command, _| {
+        let perf = PerfProcess::start(PerfCommand::Trace, MESSAGES, |command, _| {
             // Numbers have a decimal point, in every language of the user.
             command.env("LC_ALL", "C").args(["-s", "-m", &buffer, "-p", &pid_list(processes)]);
         })?;
