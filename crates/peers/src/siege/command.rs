@@ -10,7 +10,6 @@ use crate::tool::{ToolInputs, ToolOutput, take_record_file};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use paceline_http::{Scheme, Url};
 use paceline_job::{Bound, Content, Headers, Job, Nanos, Protocol, Proxy, RequestSpec, Think, TlsSpec};
-use std::time::Duration;
 
 const OPTIONS: OptionTable = OptionTable {
     program: "siege",
@@ -88,8 +87,6 @@ pub struct SiegeCommand {
     job: Job,
     /// The number of requests, if it ends the run.
     pub requests: Option<u64>,
-    /// The time after which the run ends, if that number was not reached.
-    pub time_limit: Option<Duration>,
     /// Whether nothing is printed.
     pub is_quiet: bool,
     /// Whether single transactions are to be printed, which ends the line before them.
@@ -172,7 +169,6 @@ impl SiegeCommand {
         let mut command = Self {
             job: Job::default(),
             requests: None,
-            time_limit: None,
             is_quiet: settings.is_on("quiet", false),
             is_verbose: settings.is_on("verbose", true),
             is_json: settings.is_on("json_output", false),
@@ -211,15 +207,18 @@ impl SiegeCommand {
         self.job = reading.job(first)?;
         self.job.requests = targets.iter().map(|target| reading.request(target)).collect();
         let users = u64::from(reading.users);
-        // With a time, siege goes through the URLs of -r once again and again (`start` in `src/browser.c`).
-        let once = Some(targets.len() as u64).filter(|_| reading.time.is_none());
-        let reps = if reading.is_once { once } else { reading.reps };
-        self.requests = reps.map(|reps| reps.saturating_mul(users));
-        self.time_limit = self.requests.and(reading.time).map(Duration::from);
-        self.job.window = match (self.requests, reading.time) {
-            (Some(requests), _) => Bound::Requests(requests),
-            (None, time) => Bound::Duration(time.unwrap_or(NO_END)),
+        // With a time, siege ignores -r N (`ds_module_check` in `src/init.c`), and goes through the URLs of -r once again
+        // and again (`start` in `src/browser.c`).
+        let reps = if reading.is_once { Some(targets.len() as u64) } else { reading.reps };
+        self.requests = reps.filter(|_| reading.time.is_none()).map(|reps| reps.saturating_mul(users));
+        self.job.window = match (reading.time, self.requests) {
+            (Some(time), _) => Bound::Duration(time),
+            (None, Some(requests)) => Bound::Requests(requests),
+            (None, None) => Bound::Duration(NO_END),
         };
+        if reading.time.is_some() && reading.reps.is_some() && !reading.is_once {
+            self.notes.push("-r is ignored: with -t the time alone ends the run, as with siege");
+        }
         if reading.is_once && targets.len() > 1 {
             self.notes
                 .push("URLs are drawn at random: with -r once a user may request one twice and miss another");

@@ -19,7 +19,6 @@ use crate::tool::{FirstResponse, ToolCommand, ToolOutput};
 use paceline_job::Job;
 use paceline_record::{Bytes, Counts, Run};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Its settings: without `connection = keep-alive` every request has a separate connection.
 pub const SIEGE_SETTINGS: &str = "connection = keep-alive\nprotocol = HTTP/1.1\nlimit = 1024\nparser = false\n\
@@ -109,10 +108,6 @@ impl ToolCommand for SiegeCommand {
 
     fn begin(&self) -> ToolOutput {
         write::begin(self)
-    }
-
-    fn time_limit(&self) -> Option<Duration> {
-        self.time_limit
     }
 
     fn unreachable(&self, why: &str, _errno: i32) -> ToolOutput {
