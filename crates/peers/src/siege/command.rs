@@ -394,9 +394,8 @@ impl Reading {
         add("Accept", "*/*");
         add("Accept-Encoding", self.settings.get("accept-encoding").unwrap_or("gzip, deflate"));
         add("User-Agent", &self.user_agent);
-        if target.data.is_some() {
-            let form = "application/x-www-form-urlencoded";
-            add("Content-Type", self.content_type.as_deref().unwrap_or(form));
+        if let Some(data) = &target.data {
+            add("Content-Type", self.content_type.as_deref().unwrap_or(data.content_type()));
         }
         let given = &self.headers.0;
         headers.0.retain(|(default, _)| !given.iter().any(|(name, _)| default.eq_ignore_ascii_case(name)));

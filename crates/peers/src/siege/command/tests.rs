@@ -78,6 +78,27 @@ fn settings_are_defaults_for_flags() {
 }
 
 #[test]
+fn data_has_the_type_of_its_file() {
+    let kind = |flags: &[&str], data: &str| {
+        let target = format!("http://a/ POST {data}");
+        let line: Vec<String> = flags.iter().chain(&[target.as_str()]).map(|&word| word.to_owned()).collect();
+        let job = SiegeCommand::parse(&line, &NONE).unwrap().job();
+        job.requests[0].headers.get("Content-Type").map(str::to_owned).unwrap()
+    };
+    let form = "application/x-www-form-urlencoded";
+    for (data, expected) in [
+        ("x=1", form),
+        ("{\"a\": \"b.json\"}", form),
+        ("< ./a.b/body.JSON", "application/json"),
+        ("<body.xml", "text/xml"),
+        ("<./body", form),
+    ] {
+        assert_eq!(kind(&[], data), expected, "{data}");
+    }
+    assert_eq!(kind(&["-T", "a/b"], "<body.json"), "a/b");
+}
+
+#[test]
 fn fields_of_one_name_are_all_sent() {
     let job = parse("-H A:1 -H accept:x -H A:2 http://a/", &NONE).unwrap().job();
     assert_eq!(headers(&job)[2..], ["A: 1", "accept: x", "A: 2"]);
