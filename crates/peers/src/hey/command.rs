@@ -261,7 +261,7 @@ impl HeyCommand {
         let named = headers.0.iter().position(|(name, _)| name.eq_ignore_ascii_case("User-Agent"));
         let given = named.map(|place| headers.0.remove(place).1);
         let agent = match (self.user_agent.is_empty(), given) {
-            (false, _) => self.user_agent.clone(),
+            (false, _) => format!("{} hey/0.0.1", self.user_agent),
             (true, Some(given)) => format!("{given} hey/0.0.1"),
             (true, None) => "hey/0.0.1".to_owned(),
         };
@@ -407,6 +407,7 @@ mod tests {
                 "Content-Type: a/b"
             ]
         );
+        assert_eq!(headers("-U you -H user-agent:me http://a/")[0], "User-Agent: you hey/0.0.1");
     }
 
     #[test]
