@@ -2,7 +2,9 @@
 //! on standard output.
 
 use super::command::{Log, SiegeCommand, VERSION};
-use crate::answers::{answered, answered_with, late, times_left_out, until_last_response, whole_times};
+use crate::answers::{
+    answered, answered_with, late, timed_out, times_left_out, until_last_response, whole_times,
+};
 use crate::quantity::total;
 use crate::tool::{LogRow, ToolOutput, concerns};
 use paceline_record::Run;
@@ -57,7 +59,7 @@ pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
         hits: in_time.saturating_sub(errors),
         answered: in_time,
         ok: of(|status| status < 400 || status == 401 || status == 407).saturating_sub(late),
-        failed: total([errors, counts.connect_failed, counts.io_failed, counts.timed_out].into_iter()),
+        failed: total([errors, counts.connect_failed, counts.io_failed, timed_out(run)].into_iter()),
         seconds,
         bytes: (run.total.bytes.body as f64 * ratio(in_time as f64, answered as f64)) as u64,
         mean_s: times.mean().unwrap_or(0.0) / 1e9,

@@ -7,7 +7,7 @@
 use super::command::{Variant, WrkCommand};
 use super::script::{SampleValues, ScriptErrors, ScriptResults};
 use super::units::{binary, metric, push_column, time_s, time_us};
-use crate::answers::{answered, answered_with, decoded, late, with_failures};
+use crate::answers::{answered, answered_with, decoded, late, timed_out, with_failures};
 use crate::quantity::total;
 use crate::tool::{ToolOutput, concerns};
 use paceline_record::{LoopKind, Phase, Run, Times};
@@ -190,7 +190,7 @@ fn errors(run: &Run) -> ScriptErrors {
         read: counts.io_failed,
         write: 0,
         status: answered_with(&run.total, |status| status > 399),
-        timeout: counts.timed_out,
+        timeout: timed_out(run),
     }
 }
 

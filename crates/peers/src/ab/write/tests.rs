@@ -99,6 +99,25 @@ fn what_is_written_is_read_back() {
     assert!(output.stderr.contains("apr_socket_recv: Connection reset by peer (104)\n"));
 }
 
+/// As with ab: at the end of its time it leaves the requests in flight, whatever they have waited.
+#[test]
+fn requests_cut_off_by_the_time_limit_have_not_timed_out() {
+    let ends = |stopped, waited_ms: &[u64]| {
+        let mut run = run();
+        run.stopped = stopped;
+        run.total.counts.timed_out = waited_ms.len() as u64;
+        let mut histogram = run.total.service_time_ns.as_ref().unwrap().decode().unwrap();
+        waited_ms.iter().for_each(|ms| histogram.record(ms * 1_000_000));
+        run.total.service_time_ns = Some(Times::from_histogram(&histogram));
+        let (_, output) = whole("-t 5 -c 4 http://127.0.0.1:44821/hello", &run);
+        (output.status, output.stderr.contains("(70007)"))
+    };
+    assert_eq!(ends(true, &[640, 650]), (0, false));
+    // The timeout of the run is 10 s.
+    assert_eq!(ends(true, &[640, 10_001]), (119, true));
+    assert_eq!(ends(false, &[10_001]), (119, true));
+}
+
 /// The lines on TLS are those of ab 2.3 with OpenSSL 3.0, without the length of the server's key.
 #[test]
 fn tls_is_described_with_openssls_names() {
