@@ -1,7 +1,7 @@
 //! Bodies of forms: `--form NAME=VALUE` (URL-encoded) and `-F NAME=VALUE|NAME=@FILE` (multipart, as curl reads it).
 
 use crate::exit::Complaint;
-use paceline_job::{Content, FormPart};
+use paceline_job::{Content, FormPart, Headers};
 use std::path::{Path, PathBuf};
 
 /// The separator of the parts of a multipart form; the code that reads the files checks that no file contains it.
@@ -42,6 +42,20 @@ pub fn multipart(parts: &[String]) -> Result<FormBody, Complaint> {
 pub fn multipart_of(parts: Vec<FormPart>) -> (Content, String) {
     let body = Content::Multipart { boundary: BOUNDARY.to_owned(), parts };
     (body, format!("multipart/form-data; boundary={BOUNDARY}"))
+}
+
+/// Adds the boundary of a multipart form with this type to a given `Content-Type` that has none, as curl does: API
+/// documentation (Swagger UI) writes `-H 'Content-Type: multipart/form-data'` beside the parts. Without a boundary no
+/// server can read them.
+pub fn add_boundary(headers: &mut Headers, content_type: &str) {
+    let Some((_, boundary)) = content_type.split_once("; boundary=") else { return };
+    for (name, value) in &mut headers.0 {
+        let given = value.to_ascii_lowercase();
+        let is_open = given.starts_with("multipart/") && !given.contains("boundary=");
+        if is_open && name.eq_ignore_ascii_case("Content-Type") {
+            *value = format!("{}; boundary={boundary}", value.trim_end_matches([' ', ';']));
+        }
+    }
 }
 
 /// `NAME=VALUE`, `NAME=@FILE` or `NAME=<FILE`, which sends the file as a value, optionally followed by `;type=TYPE` and
@@ -168,6 +182,25 @@ mod tests {
         let form = url_encoded(&fields).unwrap();
         assert_eq!(form.body, Content::Text("user=J%C3%BCrgen+M&a%26b=1%2B1%3D2".to_owned()));
         assert!(url_encoded(&["none".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_multipart_type_that_was_given_gets_the_boundary() {
+        let (_, content_type) = multipart_of(Vec::new());
+        let completed = |name: &str, value: &str, form: &str| {
+            let mut headers = Headers(vec![(name.to_owned(), value.to_owned())]);
+            add_boundary(&mut headers, form);
+            headers.0.remove(0).1
+        };
+        assert_eq!(completed("content-type", "multipart/form-data", &content_type), content_type);
+        let mixed = completed("Content-Type", "Multipart/Mixed;", &content_type);
+        assert_eq!(mixed, format!("Multipart/Mixed; boundary={BOUNDARY}"));
+        for kept in ["multipart/form-data; boundary=x", "text/plain"] {
+            assert_eq!(completed("Content-Type", kept, &content_type), kept);
+        }
+        assert_eq!(completed("Accept", "multipart/form-data", &content_type), "multipart/form-data");
+        let url_encoded = url_encoded(&["a=b".to_owned()]).unwrap().content_type;
+        assert_eq!(completed("Content-Type", "multipart/form-data", &url_encoded), "multipart/form-data");
     }
 
     #[test]

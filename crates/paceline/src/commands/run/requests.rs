@@ -191,6 +191,7 @@ impl RequestFlags {
         } else if let Some(form) = form {
             for request in &mut job.requests {
                 request.body = Some(form.body.clone());
+                form::add_boundary(&mut request.headers, &form.content_type);
                 request.headers.set_default("Content-Type", form.content_type.clone());
             }
             self.describe_body(job, form.flag);

@@ -271,6 +271,7 @@ impl CurlCommand {
             Some((content, kind)) => {
                 request.body = Some(content);
                 request.method = "POST".to_owned();
+                form::add_boundary(&mut headers, &kind);
                 added.push(("Content-Type", kind));
             }
             None => {}
@@ -431,6 +432,11 @@ mod tests {
         let contents: Vec<_> = parts.into_iter().map(|part| *part.content).collect();
         assert_eq!(contents, [Content::Text("a; b".to_owned()), Content::File { file: "/c d.png".into() }]);
         assert_eq!(request.method, "POST");
+        // As Swagger UI writes it.
+        let upload = "curl -X 'POST' 'http://h/' -H 'Content-Type: multipart/form-data' -F 'a=b'";
+        let fields = job(upload).requests.remove(0).headers.0;
+        assert_eq!(fields.len(), 1, "{fields:?}");
+        assert!(fields[0].1.starts_with("multipart/form-data; boundary=paceline-"), "{fields:?}");
     }
 
     #[test]
