@@ -28,7 +28,11 @@ pub enum ImportError {
         source: serde_json::Error,
     },
     /// User error: the content does not show which program wrote it.
-    #[error("{name}: not a report that can be imported; the supported formats are {}", names().join(", "))]
+    #[error(
+        "{name}: not a report that can be imported; the supported formats are {}: of oha, fortio, k6, \
+         autocannon, vegeta and zrk their JSON",
+        names().join(", ")
+    )]
     Unknown {
         /// The file.
         name: String,

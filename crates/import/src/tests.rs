@@ -203,6 +203,10 @@ fn damaged_reports_are_rejected_with_a_reason() {
     assert!(reported("hello").starts_with(
         "x: not a report that can be imported; the supported formats are techempower, httparena, figures, wrk, oha"
     ));
+    // As oha prints it on a terminal; its times may be in other units than seconds.
+    let oha = "Summary:\n  Success rate:\t100.00%\n  Total:\t1001.6647 ms\n  Slowest:\t49.1168 ms\n  \
+               Fastest:\t7.0658 ms\n  Average:\t46.0767 ms\n  Requests/sec:\t87.8538\n";
+    assert!(reported(oha).ends_with(": of oha, fortio, k6, autocannon, vegeta and zrk their JSON"));
     assert!(reported("{\"metrics\": {}}").ends_with("as a report of k6: metrics.http_reqs.count is missing"));
     let ab = REPORTS[0].1;
     assert!(

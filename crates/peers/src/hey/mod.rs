@@ -30,7 +30,11 @@ pub const HEY: Peer = Peer {
     }),
     prints: "its summary",
     is_first_line: |line| line == "Summary:",
-    is_report: |printed| printed.text.contains("Slowest:") && printed.text.contains("Requests/sec:"),
+    is_report: |printed| {
+        let has = |label| printed.text.contains(label);
+        // oha's text has these labels too, with other units and a rate of success before them.
+        has("Slowest:") && has("Requests/sec:") && !has("Success rate:")
+    },
     read,
 };
 
