@@ -306,6 +306,8 @@ impl Reading {
             'd' => self.delay = value.parse().ok().filter(|delay: &f64| *delay >= 0.0).ok_or_else(bad)?,
             'b' => self.is_benchmark = true,
             'f' => self.file = Some(value.to_owned()),
+            // Alone it was read before; here it ends a group of flags.
+            'l' => self.has_log = true,
             'm' => (self.mark, self.has_log) = (Some(value.to_owned()), true),
             'H' => {
                 let (name, content) = value.split_once(':').ok_or_else(|| {

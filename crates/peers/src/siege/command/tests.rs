@@ -148,6 +148,7 @@ fn the_log_has_a_name_or_the_default_one() {
     let log = |line: &str| parse(line, &NONE).unwrap().log.map(|log| log.path);
     assert_eq!(log("-c 1 http://a/"), None);
     assert_eq!(log("-l -c 1 http://a/").as_deref(), Some(LOG_FILE));
+    assert_eq!(log("-bl -c 1 http://a/").as_deref(), Some(LOG_FILE));
     assert_eq!(log("-l/a/b http://a/").as_deref(), Some("/a/b"));
     assert_eq!(log("--log=/c http://a/").as_deref(), Some("/c"));
 }
