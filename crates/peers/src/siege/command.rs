@@ -207,8 +207,8 @@ impl SiegeCommand {
         self.job = reading.job(first)?;
         self.job.requests = targets.iter().map(|target| reading.request(target)).collect();
         let users = u64::from(reading.users);
-        // With a time, siege ignores -r N (`ds_module_check` in `src/init.c`), and goes through the URLs of -r once again
-        // and again (`start` in `src/browser.c`).
+        // With a time, siege ignores -r N (`ds_module_check` in `src/init.c`), and goes through the URLs of -r once
+        // repeatedly (`start` in `src/browser.c`).
         let reps = if reading.is_once { Some(targets.len() as u64) } else { reading.reps };
         self.requests = reps.filter(|_| reading.time.is_none()).map(|reps| reps.saturating_mul(users));
         self.job.window = match (reading.time, self.requests) {
