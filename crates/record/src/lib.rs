@@ -77,7 +77,7 @@ pub use schema::{
 };
 pub use second::Second;
 pub use server_metrics::{GcLog, GcPause, GcRuntime, MetricSeries, SeriesKind, ServerMetrics};
-pub use server_use::{FoundBy, MemoryUse, ServerSample, ServerUse};
+pub use server_use::{FoundBy, MemoryUse, PackageEnergy, ServerSample, ServerUse};
 pub use server_waits::{LoopTimers, ServerWaits, ServiceCalls, ThreadWait, WaitKind};
 pub use stream_examples::{StreamExample, StreamExampleKind, StreamExamples, StreamGap};
 pub use summary::{Summary, SummaryTime};
@@ -85,7 +85,7 @@ pub use system_calls::{SystemCall, SystemCalls};
 pub use target::{EarlyData, Target, Tls, Tried};
 pub use timestamp::is_timestamp;
 pub use trial::{
-    Check, CheckOutcome, CpuSource, Fault, Imported, PackageEnergy, Pinning, RoleMachine, Sample, Server,
-    Stage, Startup, Trial, Usage, Validation, WarmUp, WarmUpBursts,
+    Check, CheckOutcome, CpuSource, Fault, Imported, Pinning, RoleMachine, Sample, Server, Stage, Startup,
+    Trial, Usage, Validation, WarmUp, WarmUpBursts,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

@@ -5,9 +5,9 @@
 
 use crate::{
     ArrivalCheck, BadBody, Block, BodyFaults, BodyWaits, Connections, Environment, ExpectContinue,
-    Expectations, FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, Phases,
-    Profile, RequestPart, Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart, Span,
-    StreamExamples, Summary, SummaryTime, SystemCalls, Target, TimeKind, Verdict,
+    Expectations, FailedCheck, GateOutcome, GcLog, Generator, Interval, KernelCounts, Loader, PackageEnergy,
+    Phases, Profile, RequestPart, Segment, ServerMetrics, ServerSample, ServerUse, ServerWaits, SessionPart,
+    Span, StreamExamples, Summary, SummaryTime, SystemCalls, Target, TimeKind, Verdict,
 };
 use paceline_job::{Arrivals, ConnectionPlan, Job, PaceChoice, PaceKind, Shape, Think};
 use schemars::JsonSchema;
@@ -73,6 +73,10 @@ pub struct Run {
     /// not in `behind_server`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub unix_sockets: Vec<String>,
+    /// Energy of the CPU packages over the window, if the server runs on this machine and the kernel reports it. A run of
+    /// a trial has none: the trial has it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub energy: Option<PackageEnergy>,
     /// The server once a second, from before the first connection to the end of the run; at longer intervals in a long run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub server_samples: Vec<ServerSample>,

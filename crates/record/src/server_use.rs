@@ -1,6 +1,7 @@
 //! What the server of a run used, if it runs on the generator's machine: over the window, and once a second.
 //!
-//! The crate `run` fills it in; trials of the lab have their own samples (`trial.rs`). Memory limits are those of both.
+//! The crate `run` fills it in; trials of the lab have their own samples (`trial.rs`). Memory limits and
+//! the energy of the machine are those of both.
 
 use crate::Throttling;
 use schemars::JsonSchema;
@@ -80,6 +81,20 @@ pub(crate) fn kernel_share(user_s: Option<f64>, system_s: Option<f64>) -> Option
     let (user_s, system_s) = user_s.zip(system_s)?;
     let cpu_s = user_s + system_s;
     (cpu_s > 0.0).then(|| (system_s / cpu_s).clamp(0.0, 1.0))
+}
+
+/// Energy of all CPU packages of the server's machine over the window. All processes on their cores share it, the load
+/// generator too, and idle cores are included.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackageEnergy {
+    /// Length of the sampled period, in seconds.
+    pub over_s: f64,
+    /// Number of packages.
+    pub packages: u32,
+    /// Energy of all packages over that period, in joules.
+    pub joules: f64,
+    /// Energy per response completed in the window, in joules.
+    pub joules_per_request: f64,
 }
 
 /// How the processes of a server were found.

@@ -4,7 +4,7 @@
 //! keeps it, reports use its usable parts. Data on instances and a balancer are in `balancing.rs`; verdicts are in
 //! `verdict.rs`.
 
-use crate::server_use::{MemoryUse, kernel_share};
+use crate::server_use::{MemoryUse, PackageEnergy, kernel_share};
 use crate::{
     Balancing, Blame, ClockOffset, CoreDistance, CoreFrequency, CoreTime, DatabaseUse, Environment,
     FoundCapacity, Limit, Load, NetworkUse, Phase, ProcessRole, Route, Run, Severity, Verdict,
@@ -317,20 +317,6 @@ impl Usage {
     pub fn kernel_share(&self) -> Option<f64> {
         kernel_share(self.user_s, self.system_s)
     }
-}
-
-/// Energy of all CPU packages of the server's machine over the window. All processes on their cores share it, the load
-/// generator too, and idle cores are included.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PackageEnergy {
-    /// Length of the sampled period, in seconds.
-    pub over_s: f64,
-    /// Number of packages.
-    pub packages: u32,
-    /// Energy of all packages over that period, in joules.
-    pub joules: f64,
-    /// Energy per response completed in the window, in joules.
-    pub joules_per_request: f64,
 }
 
 /// The source of the CPU time of a process tree.

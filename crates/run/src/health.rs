@@ -6,14 +6,18 @@
 //! counter.
 
 use crate::body_file::BodyFile;
+use crate::energy::EnergyWatch;
 use crate::events::PhaseEventWriter;
 use crate::free_resources::Sockets;
 use crate::server_chain::ServerChain;
+use paceline_engine::kernel::KernelClock;
 use paceline_engine::{Nanos, Observer, Phase};
 use paceline_host::{
     CoreFrequencies, CoreTicks, KernelSnapshot, MemoryAccount, ThrottleCounts, WatchedProcesses,
 };
-use paceline_record::{CoreFrequency, CoreTime, KernelCounts, MemoryUse, ServerUse, Throttling};
+use paceline_record::{
+    CoreFrequency, CoreTime, KernelCounts, MemoryUse, PackageEnergy, ServerUse, Throttling,
+};
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -94,6 +98,8 @@ pub struct Health {
     memory: Mutex<[Option<MemoryAccount>; 2]>,
     /// The server, if it is watched.
     server: Option<ServerChain>,
+    /// The energy of the machine, if it is counted.
+    energy: Option<EnergyWatch>,
     /// The files of bodies, which count their waits for the disk in the window.
     body_files: Vec<Arc<BodyFile>>,
 }
@@ -115,6 +121,7 @@ impl Health {
             kernel_after: OnceLock::new(),
             memory: Mutex::default(),
             server: None,
+            energy: None,
             body_files: Vec::new(),
         }
     }
@@ -123,6 +130,20 @@ impl Health {
     #[must_use]
     pub(crate) fn with_server(self, server: Option<ServerChain>) -> Self {
         Self { server, ..self }
+    }
+
+    /// Also counts the energy of the machine below `root` (`/`), if a server is watched, which was set before. The program
+    /// that reads the phases, such as the lab in its trials, does it itself.
+    #[must_use]
+    pub(crate) fn with_energy(self, root: &Path) -> Self {
+        let is_counted = self.server.is_some() && self.events.is_none();
+        Self { energy: is_counted.then(|| EnergyWatch::begin(root)).flatten(), ..self }
+    }
+
+    /// Counts no energy: between the ends of the window nothing reads the counters.
+    #[must_use]
+    pub(crate) fn without_energy(self) -> Self {
+        Self { energy: None, ..self }
     }
 
     /// Also reads the clock frequency of these cores, and of those of the server, which was set before.
@@ -150,7 +171,17 @@ impl Health {
         self.server.as_ref().map(ServerChain::watched)
     }
 
-    /// The same of the processes behind the server.
+    /// The counters of energy, to be read during the run too.
+    pub(crate) fn energy_watch(&self) -> Option<EnergyWatch> {
+        self.energy.clone()
+    }
+
+    /// The energy of the CPU packages over a window of this many seconds, in which this many responses were completed.
+    pub(crate) fn energy(&self, window_s: f64, completed: u64) -> Option<PackageEnergy> {
+        self.energy.as_ref()?.used(window_s, completed)
+    }
+
+    /// The CPU and memory over the window of the processes behind the server.
     pub(crate) fn behind_server(&self, window_s: f64, requests: u64) -> Vec<ServerUse> {
         self.server.as_ref().map_or_else(Vec::new, |server| server.used_behind(window_s, requests))
     }
@@ -243,6 +274,9 @@ impl Observer for Health {
             if let Ok(mut memory) = self.memory.lock() {
                 memory[edge] = Some(server.memory());
             }
+        }
+        if let (Some(edge), Some(energy)) = (edge(phase), &self.energy) {
+            energy.sample(edge, &KernelClock);
         }
         if phase == Phase::Drain {
             self.kernel_after.get_or_init(KernelSnapshot::now);

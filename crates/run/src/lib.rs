@@ -10,6 +10,7 @@ mod body_pieces;
 mod content;
 mod copied_body;
 mod debug;
+mod energy;
 pub mod environment;
 mod error;
 mod even_samples;

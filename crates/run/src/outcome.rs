@@ -27,6 +27,7 @@ use paceline_stats::Histogram;
 use std::collections::BTreeMap;
 use std::iter::Sum;
 use std::net::SocketAddr;
+use std::path::Path;
 
 /// How a run in progress is observed.
 #[derive(Default)]
@@ -52,6 +53,7 @@ impl Prepared {
     ) -> Result<(Run, Vec<std::io::Error>), RunError> {
         let health = Health::new(self.settings.threads, observers.events)
             .with_server(self.server.take())
+            .with_energy(Path::new("/"))
             .with_frequencies(&self.cores)
             .with_body_files(&self.body_files);
         let started_at = wall_clock::now_rfc3339();
@@ -162,6 +164,7 @@ fn record(
         achieved: ratio(run.total.completed_in_window as f64, window_s),
         sessions_achieved: run.sessions_achieved_per_s(),
     };
+    run.energy = health.energy(window_s, run.total.completed_in_window);
     set_memory(&mut run, health.server_memory());
     paceline_judge::judge_run(&mut run, &prepared.gates);
     run.summary = Some(run.summarize());

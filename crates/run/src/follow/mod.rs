@@ -1,5 +1,5 @@
-//! Follows a run in progress: adds up what the workers report for each second and passes it to [`Sink`]s, and samples the
-//! server and the generator.
+//! Follows a run in progress: adds up what the workers report for each second and passes it to [`Sink`]s, samples the
+//! server and the generator, and reads the counters of energy.
 //!
 //! Workers report a second when it is over ([`paceline_engine::Observer::second`]). A separate thread of the lowest
 //! priority adds the reports up, so that it takes no time from the workers. The record does not use these sums: it is
@@ -11,6 +11,7 @@ mod usage_series;
 
 pub use row::{RowSettings, Rows, RunProgress, times};
 
+use crate::energy::EnergyWatch;
 use crate::server_metrics::LatestMetrics;
 use crate::{Health, RunError};
 use gather::PendingSeconds;
@@ -92,14 +93,16 @@ impl Follower {
         let rows = Rows::new(plan, stop);
         let own = WatchedProcesses::new(vec![process::own()]);
         let generator = UsageSeries::begin(own, KernelClock.now());
+        let energy = health.energy_watch();
         let follow =
-            move || FollowThread { rows, sinks, server, generator, metrics }.until_the_end(&received);
+            move || FollowThread { rows, sinks, server, generator, energy, metrics }.until_the_end(&received);
         match thread::Builder::new().name("follow".to_owned()).spawn(follow) {
             Ok(thread) => {
                 Ok(Self { health, on_phase: None, has_sinks, messages: Some(messages), thread: Some(thread) })
             }
             // Without the samples of the server the run is as good.
             Err(_) if !has_sinks => {
+                let health = health.without_energy();
                 Ok(Self { health, on_phase: None, has_sinks, messages: None, thread: None })
             }
             Err(error) => Err(RunError::environment("cannot start the thread that reports progress")
@@ -160,6 +163,7 @@ struct FollowThread {
     sinks: Vec<Box<dyn Sink>>,
     server: Option<UsageSeries>,
     generator: UsageSeries,
+    energy: Option<EnergyWatch>,
     metrics: Option<LatestMetrics>,
 }
 
@@ -181,7 +185,7 @@ impl FollowThread {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             // Before the rows of the second that has just ended.
-            self.series().for_each(|series| series.sample_if_due(KernelClock.now()));
+            self.sample_if_due();
             self.hand_over(gather.whole());
             let rows = &self.rows;
             self.sinks.iter_mut().filter(|sink| sink.wants_ticks()).for_each(|sink| sink.tick(rows));
@@ -190,6 +194,13 @@ impl FollowThread {
         let errors = self.sinks.into_iter().flat_map(Sink::end).collect();
         let server = self.server.map_or_else(Vec::new, UsageSeries::into_samples);
         (errors, RunSamples { server, generator: self.generator.into_samples() })
+    }
+
+    fn sample_if_due(&mut self) {
+        if KernelClock.now() >= self.generator.due() {
+            self.energy.iter().for_each(EnergyWatch::keep_counting);
+        }
+        self.series().for_each(|series| series.sample_if_due(KernelClock.now()));
     }
 
     fn series(&mut self) -> impl Iterator<Item = &mut UsageSeries> {

@@ -237,6 +237,7 @@ prop_compose! {
             expectations,
             timeout_ns: ns, phases: Phases { connect: span, warmup: span, window: span, drain: span }, window_s: n, stopped: false, not_ok_share_allowed: Some(n),
             connections, environment, generator, server: Some(ServerUse { found_by: FoundBy::Port, pid: 7, name: text.clone(), processes: 1, threads: 2, cores_allowed: 3, cpu_s: n, user_s: Some(n), system_s: Some(n), cpu_ns_per_request: n, utilization: n, busiest_thread_utilization: Some(n), rss_bytes: ns, rss_bytes_before: Some(ns), rss_bytes_peak: None, cores: vec![1], run_delay_s: Some(n), most_delayed_thread_share: Some(n), major_faults: Some(ns), memory: None, throttling: None }), behind_server: Vec::new(), unix_sockets: vec![text.clone()],
+            energy: (ns % 2 == 1).then_some(PackageEnergy { over_s: n, packages: 2, joules: n, joules_per_request: n }),
             kernel: Some(paceline_record::KernelCounts { syn_retransmits: ns, ..Default::default() }),
             server_samples: vec![paceline_record::ServerSample { at_ns: ns, cpu_s: n, rss_bytes: ns, processes: 1, threads: 2 }], generator_samples: Vec::new(), profile: None, profile_failure: Some(text.clone()),
             server_metrics: Some(paceline_record::ServerMetrics { url: text.clone(), first_failure: Some(text.clone()), at_ns: vec![ns], series: vec![paceline_record::MetricSeries { name: text.clone(), values: vec![Some(n), None], ..Default::default() }], ..Default::default() }),
