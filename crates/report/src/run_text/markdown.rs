@@ -1,9 +1,10 @@
 //! The summary of one run as Markdown: a sentence about the load and a table, for issues and CI summaries.
 //!
-//! Called by `paceline run` for `--format md` and `-o FILE.md`. It has the figures of [`Run::summarize`].
+//! Called by `paceline run` for `--format md` and `-o FILE.md`. It has the figures of [`Run::summarize`], and the
+//! energy where it was counted.
 
 use super::concerns::gate_words;
-use super::quantity::{TimeUnit, count, nanos, not_ok};
+use super::quantity::{TimeUnit, count, microjoules, nanos, not_ok};
 use super::times::has_tail;
 use crate::row::rate_is_minimum;
 use paceline_escape::{MarkdownText, markdown};
@@ -37,6 +38,8 @@ pub fn run_markdown(run: &Run, unit: Option<TimeUnit>) -> MarkdownText {
         let values = [times.p50, times.p99, times.max].map(|ns| time(ns as f64));
         (format!("{}, p50 / p99 / max", kind.name()), values.join(" / "))
     }));
+    let energy = run.energy.map(|energy| microjoules(energy.joules_per_request));
+    rows.extend(energy.map(|energy| ("energy of the CPU packages per request".to_owned(), energy)));
     rows.extend(run.gates.iter().map(|gate| {
         let result = if gate.passed { "pass" } else { "FAIL" };
         (gate.gate.clone(), format!("{result}: {}", gate_words(gate)))

@@ -344,6 +344,7 @@ fn facts_of(run: &Run, full: bool, style: Style) -> String {
         ("generator", generator(run)),
         ("server", server::used(run)),
         ("CPU per request", if full { server::cpu_parts(run) } else { String::new() }),
+        ("energy", if full { server::energy(run) } else { String::new() }),
         ("server memory", if full { server::memory(run) } else { String::new() }),
         ("GC pauses", metrics::pauses(run, style)),
         ("server metrics", metrics::scrapes(run)),

@@ -84,6 +84,11 @@ pub(crate) fn bytes(value: u64) -> String {
     bytes_text(value as f64).replace(' ', "\u{a0}")
 }
 
+/// An amount of energy in joules, shown in microjoules as in the reports of rounds.
+pub(crate) fn microjoules(value_j: f64) -> String {
+    format!("{}\u{a0}\u{b5}J", count(value_j * 1e6))
+}
+
 /// A part of a verdict's evidence with its name; a number is formatted by the unit in its key.
 pub(crate) fn evidence(key: &str, value: &serde_json::Value) -> String {
     if let Some(number) = value.as_f64() {

@@ -3,9 +3,10 @@
 //! Called by `mod.rs`; `--full` adds the memory and the seconds.
 
 use super::lines::{Style, table};
-use super::quantity::{bytes, count, counted, nanos};
+use super::quantity::{bytes, count, counted, microjoules, nanos};
 use crate::cpu_bar::{FILLS, cpu_bar};
 use paceline_record::{LoopKind, Run, ServerSample, ServerUse};
+use paceline_stats::ratio;
 
 /// Rows of the table of seconds at most; a longer run has one for several.
 const MAX_ROWS: usize = 60;
@@ -64,6 +65,17 @@ pub(super) fn cpu_parts(run: &Run) -> String {
     };
     let values: Vec<String> = parts.into_iter().zip(FILLS).filter_map(value).collect();
     format!("{bar} {}", values.join(", "))
+}
+
+/// The energy of the CPU packages, which is not that of the server alone.
+pub(super) fn energy(run: &Run) -> String {
+    let Some(energy) = &run.energy else { return String::new() };
+    format!(
+        "{} per request, {}\u{a0}W: {} with all processes of the machine, the load generator too",
+        microjoules(energy.joules_per_request),
+        count(ratio(energy.joules, energy.over_s)),
+        counted(f64::from(energy.packages), "CPU package")
+    )
 }
 
 /// The server's memory before the load, at its highest, and for each connection.

@@ -5,7 +5,7 @@
 use super::lines::Style;
 use super::quantity::{TimeUnit, bytes, count, counted, evidence, nanos, seconds};
 use super::{RunTextOptions, run_markdown, run_text};
-use paceline_record::{EarlyData, Run, Times, Tls};
+use paceline_record::{EarlyData, PackageEnergy, Run, Times, Tls};
 use paceline_stats::Histogram;
 use serde_json::json;
 
@@ -93,6 +93,25 @@ fn evidence_is_formatted_by_its_unit() {
     ] {
         assert_eq!(evidence(key, &value).replace('\u{a0}', " "), text);
     }
+}
+
+#[test]
+fn energy_is_in_the_full_text_and_in_markdown_and_is_not_that_of_the_server_alone() {
+    let mut run = paceline_record::fixture::run(0);
+    let shown = |run: &Run| {
+        let options = |full| RunTextOptions { colour: false, width: 200, full, time_unit: None };
+        let [short, full] = [false, true].map(|full| run_text(run, options(full)).to_string());
+        [short, full, run_markdown(run, None).to_string()].map(|text| text.replace('\u{a0}', " "))
+    };
+    assert!(shown(&run).iter().all(|text| !text.contains("energy")));
+    run.energy =
+        Some(PackageEnergy { over_s: 3.0, packages: 2, joules: 96.0, joules_per_request: 0.000_214 });
+    let [short, full, markdown] = shown(&run);
+    assert!(!short.contains("energy"), "{short}");
+    for part in ["214 \u{b5}J per request, 32 W: 2 CPU packages", "the load generator too"] {
+        assert!(full.contains(part), "{full}");
+    }
+    assert!(markdown.contains("| energy of the CPU packages per request | 214 \u{b5}J |\n"), "{markdown}");
 }
 
 #[test]
