@@ -73,8 +73,8 @@ pub struct Run {
     /// not in `behind_server`.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub unix_sockets: Vec<String>,
-    /// Energy of the CPU packages over the window, if the server runs on this machine and the kernel reports it. A run of
-    /// a trial has none: the trial has it.
+    /// Energy of the CPU packages over the window, if the server is observed and the kernel reports it. The run of a trial
+    /// has none: the trial has it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub energy: Option<PackageEnergy>,
     /// The server once a second, from before the first connection to the end of the run; at longer intervals in a long run.
