@@ -35,6 +35,8 @@ enum CurlFlag {
     Compressed,
     NoGlobbing,
     Http(Protocol),
+    Follow,
+    MostRedirects,
     Url,
     /// Does not change the request.
     Ignored,
@@ -67,6 +69,8 @@ const FLAGS: &[(&str, &str, CurlFlag)] = &[
     ("", "--http1.1", CurlFlag::Http(Protocol::Http11)),
     ("", "--http2", CurlFlag::Http(Protocol::Http2)),
     ("", "--http2-prior-knowledge", CurlFlag::Http(Protocol::Http2)),
+    ("-L", "--location", CurlFlag::Follow),
+    ("", "--max-redirs", CurlFlag::MostRedirects),
     ("", "--url", CurlFlag::Url),
     ("", "--basic", CurlFlag::Ignored),
     ("", "--path-as-is", CurlFlag::Ignored),
@@ -94,15 +98,17 @@ impl CurlFlag {
     fn takes_value(self) -> bool {
         use CurlFlag::*;
         match self {
-            Method | Header | Data(_) | Json | Part | User | Bearer | Agent | Referer | Cookie | Url
-            | IgnoredValue => true,
-            DataInQuery | Head | Insecure | Compressed | NoGlobbing | Http(_) | Ignored => false,
+            Method | Header | Data(_) | Json | Part | User | Bearer | Agent | Referer | Cookie
+            | MostRedirects | Url | IgnoredValue => true,
+            DataInQuery | Head | Insecure | Compressed | NoGlobbing | Http(_) | Follow | Ignored => false,
         }
     }
 }
 
 /// The default fields that curl can leave out.
 const OMITTED: [&str; 2] = ["User-Agent", "Accept"];
+/// The most redirects that curl follows without `--max-redirs` (curl(1)).
+const CURL_REDIRECTS: u16 = 50;
 
 /// A command line of curl.
 #[derive(Debug, Default)]
@@ -122,6 +128,8 @@ pub struct CurlCommand {
     insecure: bool,
     no_globbing: bool,
     protocol: Option<Protocol>,
+    follows: bool,
+    most_redirects: Option<u16>,
 }
 
 impl CurlCommand {
@@ -207,6 +215,15 @@ impl CurlCommand {
             CurlFlag::Compressed => self.added.push(("Accept-Encoding", "gzip, deflate".to_owned())),
             CurlFlag::NoGlobbing => self.no_globbing = true,
             CurlFlag::Http(protocol) => self.protocol = Some(protocol),
+            CurlFlag::Follow => self.follows = true,
+            // -1 is no limit.
+            CurlFlag::MostRedirects if value == "-1" => self.most_redirects = Some(u16::MAX),
+            CurlFlag::MostRedirects => {
+                let most = value.parse().map_err(|_| {
+                    Complaint::usage(format!("--curl: --max-redirs {value:?} is not a whole number to 65535"))
+                })?;
+                self.most_redirects = Some(most);
+            }
             CurlFlag::Url if self.url.is_empty() => self.url = value,
             CurlFlag::Url => {
                 return Err(Complaint::usage(format!("--curl: the command has a second URL, {value:?}"))
@@ -252,6 +269,9 @@ impl CurlCommand {
         // curl ignores it for other URLs.
         job.tls.insecure |= self.insecure && job.url.scheme == Scheme::Https;
         job.protocol = self.protocol.unwrap_or(job.protocol);
+        if self.follows {
+            job.follow = self.most_redirects.unwrap_or(CURL_REDIRECTS);
+        }
         let body = self.body(inputs)?;
         let mut headers = Headers(self.headers.clone());
         let mut added: Vec<(&str, String)> = self.added.iter().rev().cloned().collect();
@@ -317,7 +337,6 @@ fn meaning(flag: &str) -> Result<CurlFlag, Complaint> {
     let known = FLAGS.iter().find(|(short, long, _)| *short == flag || *long == flag);
     known.map(|(.., meaning)| *meaning).ok_or_else(|| {
         let instead = match flag {
-            "-L" | "--location" => "remove it, and use --follow 5 of `paceline run`, or request the final URL",
             "-x" | "--proxy" => "remove it, and use --proxy of `paceline run`",
             "--resolve" => "remove it, and use --resolve of `paceline run`",
             "--cacert" | "-E" | "--cert" | "--key" => {
@@ -440,10 +459,19 @@ mod tests {
     }
 
     #[test]
+    fn redirects_are_followed_as_often_as_by_curl() {
+        let most = |line: &str| job(line).follow;
+        assert_eq!(most("curl --location --request GET 'http://h/'"), CURL_REDIRECTS);
+        assert_eq!(most("curl -sL --max-redirs 3 http://h/"), 3);
+        assert_eq!(most("curl -L --max-redirs -1 http://h/"), u16::MAX);
+        assert_eq!(most("curl --max-redirs 3 http://h/"), 0, "curl follows none without -L");
+    }
+
+    #[test]
     fn unknown_curl_flags_are_named() {
         for (line, part) in [
             ("wget http://h/", "does not begin with \"curl\""),
-            ("curl -L http://h/", "flag -L is not supported"),
+            ("curl --max-redirs x http://h/", "--max-redirs \"x\" is not a whole number"),
             ("curl --ntlm http://h/", "flag --ntlm is not supported"),
             ("curl http://h/ http://g/", "a second URL"),
             ("curl -H", "-H has no value"),
