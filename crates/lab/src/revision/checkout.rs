@@ -164,8 +164,7 @@ impl<'a> Checkouts<'a> {
                 self.interrupt,
             )?,
         };
-        detach(&folder)?;
-        self.repository.prune_worktrees()?;
+        self.detach(&folder)?;
         Ok(took)
     }
 
@@ -174,13 +173,25 @@ impl<'a> Checkouts<'a> {
         let folder = self.folder.join(name);
         // The stamp goes first: a folder without it is not used.
         let _ = fs::remove_file(self.folder.join(format!("{name}.done")));
+        self.repository.forget_worktree(&folder)?;
         match fs::remove_dir_all(&folder) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(LabError::File { action: "remove", path: folder, source });
+                Err(LabError::File { action: "remove", path: folder, source })
             }
-            _ => {}
+            _ => Ok(()),
         }
-        self.repository.prune_worktrees()
+    }
+
+    /// Turns a worktree into a plain folder: removes git's knowledge of it, and the file that leads to its repository.
+    fn detach(&self, folder: &Path) -> Result<(), LabError> {
+        self.repository.forget_worktree(folder)?;
+        let link = folder.join(".git");
+        match fs::remove_file(&link) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(LabError::File { action: "remove", path: link, source })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes the builds that were not used for longest, and the oldest logs of failed ones. A failure is not important:
@@ -255,17 +266,6 @@ fn hide_from(repository: &Repository, folder: &Path) -> std::io::Result<()> {
     match folder.canonicalize()?.starts_with(repository.root().canonicalize()?) {
         true => fs::write(folder.join(".gitignore"), "*\n"),
         false => Ok(()),
-    }
-}
-
-/// Turns a worktree into a plain folder: removes the file that leads to its repository.
-fn detach(folder: &Path) -> Result<(), LabError> {
-    let link = folder.join(".git");
-    match fs::remove_file(&link) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(LabError::File { action: "remove", path: link, source })
-        }
-        _ => Ok(()),
     }
 }
 

@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 /// How many digits of a commit are shown.
 const SHORT: usize = 9;
+/// The longest file with a path that is read: longer than any path of Linux.
+const MAX_LINK_BYTES: u64 = 1 << 14;
 
 /// A repository, and the folder in it from which it was found.
 #[derive(Clone, Debug)]
@@ -173,16 +175,39 @@ impl Repository {
         Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
-    /// Checks a commit out into a new folder, as a worktree.
+    /// Checks a commit out into a new folder, as a worktree. An earlier worktree of that name, of which the folder is
+    /// gone, is replaced, also if git was killed while it made that.
     pub(super) fn add_worktree(&self, folder: &Path, commit: &str) -> Result<(), LabError> {
-        self.prune_worktrees()?;
         let folder = folder.to_string_lossy();
-        self.git(&["worktree", "add", "--quiet", "--detach", "--force", &folder, commit]).map(drop)
+        self.git(&["worktree", "add", "--quiet", "--detach", "--force", "--force", &folder, commit]).map(drop)
     }
 
-    /// Forgets worktrees whose folder no longer leads to this repository.
-    pub(super) fn prune_worktrees(&self) -> Result<(), LabError> {
-        self.git(&["worktree", "prune", "--expire", "now"]).map(drop)
+    /// Lets git forget the worktree in a folder, and no other: `git worktree prune` would also forget worktrees of the
+    /// user that cannot be found now, because their drive is not mounted or they are outside this container.
+    pub(super) fn forget_worktree(&self, folder: &Path) -> Result<(), LabError> {
+        let Some(entry) = self.worktree_entry(folder) else { return Ok(()) };
+        std::fs::remove_dir_all(&entry).map_err(|source| LabError::File {
+            action: "remove",
+            path: entry,
+            source,
+        })?;
+        // Git removes the folder of all entries with the last one, too. It is not empty if there are others.
+        let _ = std::fs::remove_dir(self.git_folder.join("worktrees"));
+        Ok(())
+    }
+
+    /// The folder in which git keeps what it knows of the worktree in a folder: the file `.git` of a worktree leads to
+    /// it, and its file `gitdir` leads back (gitrepository-layout(5)). None without such a pair in this repository.
+    fn worktree_entry(&self, folder: &Path) -> Option<PathBuf> {
+        let named = |file: &Path, from: &Path, prefix: &str| {
+            let text = paceline_files::read_text(file, MAX_LINK_BYTES).ok()?;
+            from.join(text.trim_end_matches('\n').strip_prefix(prefix)?).canonicalize().ok()
+        };
+        let link = folder.join(".git");
+        let entry = named(&link, folder, "gitdir: ")?;
+        let entries = self.git_folder.join("worktrees").canonicalize().ok()?;
+        let is_of_folder = named(&entry.join("gitdir"), &entry, "")? == link.canonicalize().ok()?;
+        (is_of_folder && entry.parent() == Some(entries.as_path())).then_some(entry)
     }
 
     fn git(&self, arguments: &[&str]) -> Result<String, LabError> {
@@ -271,6 +296,37 @@ mod tests {
         let revision = repository.uncommitted(folder.path(), &outputs).unwrap().unwrap();
         assert!(revision.shown.ends_with(" and 1 changed file)"), "{}", revision.shown);
         assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "source/a\nsource/b");
+    }
+
+    #[test]
+    fn only_the_own_worktree_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repository");
+        std::fs::create_dir(&root).unwrap();
+        let run = |arguments: &[&str]| git(&root, arguments, &[]).unwrap();
+        run(&["init", "--quiet"]);
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        run(&[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat());
+        // As if its drive were not mounted.
+        run(&["worktree", "add", "--quiet", "--detach", "../of-the-user"]);
+        std::fs::remove_dir_all(folder.path().join("of-the-user")).unwrap();
+        let repository = Repository::find(&root).unwrap();
+        let known = || run(&["worktree", "list"]).lines().count();
+        let build = folder.path().join("build");
+        repository.forget_worktree(&build).unwrap();
+        repository.add_worktree(&build, "HEAD").unwrap();
+        assert_eq!(known(), 3);
+        // The folder is removed without git, and made again.
+        std::fs::remove_dir_all(&build).unwrap();
+        repository.add_worktree(&build, "HEAD").unwrap();
+        assert_eq!(known(), 3);
+        repository.forget_worktree(&build).unwrap();
+        assert_eq!(known(), 2);
+        // A link to a worktree of the user is no worktree.
+        let entry = run(&["rev-parse", "--path-format=absolute", "--git-path", "worktrees/of-the-user"]);
+        std::fs::write(build.join(".git"), format!("gitdir: {entry}\n")).unwrap();
+        repository.forget_worktree(&build).unwrap();
+        assert_eq!(known(), 2);
     }
 
     /// A `gpg` that signs and verifies anything, and prints a line while it verifies.
