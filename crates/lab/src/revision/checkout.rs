@@ -3,8 +3,8 @@
 //! A build is known by the content of its revision, by the command and by the tool chain, so that the base of one pull
 //! request is the finished build of the next. While it is built, its folder is a worktree, because build tools ask git
 //! for a version. Afterwards it is a plain folder: git does not list it, and a build is not repeated. A build that
-//! fails or is interrupted leaves only its log. Builds of a repository that is no longer where it was are removed: CI
-//! systems keep the cache, and clone to another path.
+//! fails or is interrupted leaves only its log; that of a killed gate is removed by the next one. Builds of a
+//! repository that is no longer where it was are removed: CI systems keep the cache, and clone to another path.
 
 use super::repository::{Repository, Revision};
 use crate::LabError;
@@ -92,9 +92,18 @@ impl<'a> Checkouts<'a> {
             LockAttempt::Taken(lock) => {
                 fs::write(folder.join(ORIGIN), origin).map_err(error)?;
                 remove_orphans(&folder);
-                Ok(Self { repository, folder, shepherd, interrupt, _lock: lock })
+                let checkouts = Self { repository, folder, shepherd, interrupt, _lock: lock };
+                checkouts.remove_unfinished();
+                Ok(checkouts)
             }
             LockAttempt::HeldBy(holder) => Err(LabError::Busy { what: "a gate of this repository", holder }),
+        }
+    }
+
+    /// Removes the builds that a killed gate did not finish. A failure is not important: the next gate tries again.
+    fn remove_unfinished(&self) {
+        for name in unfinished(&self.folder) {
+            let _ = self.discard(&name);
         }
     }
 
@@ -220,6 +229,17 @@ fn named(folder: &Path, ending: &str) -> Vec<(SystemTime, String)> {
         Some((entry.metadata().ok()?.modified().ok()?, name))
     });
     found.collect()
+}
+
+/// The names of the builds without a stamp.
+fn unfinished(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let names = folders.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // Records are in a folder beside the builds.
+    let is_build =
+        |name: &str| name.len() == NAME_DIGITS && name.bytes().all(|letter| letter.is_ascii_hexdigit());
+    names.filter(|name| is_build(name) && !folder.join(format!("{name}.done")).exists()).collect()
 }
 
 /// The oldest names beyond those that are kept.
@@ -355,6 +375,19 @@ mod tests {
         fs::write(folder.path().join("00.done"), "").unwrap();
         let oldest = ["01.log", "02.log"].map(|name| folder.path().join(name));
         assert_eq!(surplus_logs(folder.path()), oldest);
+    }
+
+    #[test]
+    fn a_build_without_a_stamp_is_unfinished() {
+        let folder = tempfile::tempdir().unwrap();
+        let [built, killed] = ["0123456789abcdef", "fedcba9876543210"];
+        for name in [built, killed, "records"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        for name in [format!("{built}.done"), format!("{killed}.log"), "0000000000000000".to_owned()] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(unfinished(folder.path()), [killed]);
     }
 
     #[test]
