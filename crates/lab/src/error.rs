@@ -248,15 +248,25 @@ impl LabError {
             LabError::Container { remedy, .. } => remedy.clone(),
             LabError::NotSetUp { server, .. } => Some(format!("set it up with: paceline lab setup {server}")),
             LabError::Catalogue(error) => error.hint(),
-            LabError::UnknownRevision { name, is_shallow: true } => Some(format!(
-                "the checkout has only a part of the history: fetch the rest (`git fetch --unshallow origin`, or \
-                 `fetch-depth: 0` of actions/checkout) or the branch (`git fetch origin {name}`)"
-            )),
-            LabError::UnknownRevision { name, .. } => Some(format!(
-                "list the branches with `git branch --all`; a branch of the server is origin/{name}"
-            )),
+            LabError::UnknownRevision { name, is_shallow } => Some(fetch_hint(name, *is_shallow)),
             _ => None,
         }
+    }
+}
+
+/// How a revision gets into a checkout that does not have it. A clone of one branch stores no other branch unless the
+/// command says where.
+fn fetch_hint(name: &str, is_shallow: bool) -> String {
+    let branch = name.strip_prefix("origin/").unwrap_or(name);
+    let fetch = format!("`git fetch origin {branch}:refs/remotes/origin/{branch}`");
+    match is_shallow {
+        true => format!(
+            "the checkout has only a part of the history: fetch the rest (`git fetch --unshallow origin`, or \
+             `fetch-depth: 0` of actions/checkout) or the branch ({fetch})"
+        ),
+        false => format!(
+            "list the branches with `git branch --all`; a branch of the server is origin/{branch} ({fetch} fetches it)"
+        ),
     }
 }
 

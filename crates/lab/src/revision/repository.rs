@@ -89,15 +89,19 @@ impl Repository {
         Ok(Revision { commit, tree, shown })
     }
 
-    /// The commit at which `candidate` left the branch `base`; `base` itself if its history is not there.
+    /// The commit at which `candidate` left the branch `base`. Without a common commit, as in a shallow clone, it is
+    /// the tip of `base`, and its name says so: the changes of `base` itself then count as those of the candidate.
     ///
     /// # Errors
     /// As [`Repository::revision`].
     pub fn merge_base(&self, base: &str, candidate: &Revision) -> Result<Revision, LabError> {
         let tip = self.revision(base)?;
         match self.git(&["merge-base", &tip.commit, &candidate.commit]) {
-            Ok(commit) if commit != tip.commit => self.describe(&format!("{base}, merge base"), commit),
-            _ => Ok(tip),
+            Ok(commit) if commit == tip.commit => Ok(tip),
+            Ok(commit) => self.describe(&format!("{base}, merge base"), commit),
+            Err(_) => {
+                self.describe(&format!("{base}, its tip: this checkout has no common commit"), tip.commit)
+            }
         }
     }
 
@@ -298,15 +302,25 @@ mod tests {
         assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "source/a\nsource/b");
     }
 
+    /// Makes a repository with one commit on `main`.
+    fn make_repository(root: &Path) {
+        std::fs::create_dir(root).unwrap();
+        git(root, &["init", "--quiet", "--initial-branch", "main"], &[]).unwrap();
+        commit(root, "first");
+    }
+
+    fn commit(root: &Path, subject: &str) {
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+        let commit = ["commit", "--quiet", "--allow-empty", "-m", subject];
+        git(root, &[&identity[..], &commit].concat(), &[]).unwrap();
+    }
+
     #[test]
     fn only_the_own_worktree_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("repository");
-        std::fs::create_dir(&root).unwrap();
+        make_repository(&root);
         let run = |arguments: &[&str]| git(&root, arguments, &[]).unwrap();
-        run(&["init", "--quiet"]);
-        let identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
-        run(&[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat());
         // As if its drive were not mounted.
         run(&["worktree", "add", "--quiet", "--detach", "../of-the-user"]);
         std::fs::remove_dir_all(folder.path().join("of-the-user")).unwrap();
@@ -327,6 +341,37 @@ mod tests {
         std::fs::write(build.join(".git"), format!("gitdir: {entry}\n")).unwrap();
         repository.forget_worktree(&build).unwrap();
         assert_eq!(known(), 2);
+    }
+
+    #[test]
+    fn a_base_without_a_common_commit_is_named_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repository");
+        make_repository(&root);
+        git(&root, &["checkout", "--quiet", "--orphan", "other"], &[]).unwrap();
+        commit(&root, "second");
+        let repository = Repository::find(&root).unwrap();
+        let [main, other] = ["main", "other"].map(|name| repository.revision(name).unwrap());
+        let base = repository.merge_base("main", &other).unwrap();
+        assert_eq!((&base.commit, &base.tree), (&main.commit, &main.tree));
+        assert!(base.shown.starts_with("main, its tip: this checkout has no common commit ("), "{base:?}");
+        assert_eq!(repository.merge_base("main", &main).unwrap(), main);
+    }
+
+    #[test]
+    fn a_missing_revision_is_fetched_by_the_name_that_it_has_on_the_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repository");
+        make_repository(&root);
+        commit(&root, "second");
+        let from = format!("file://{}", root.display());
+        git(folder.path(), &["clone", "--quiet", "--depth=1", &from, "shallow"], &[]).unwrap();
+        for (root, said) in [(root, "git branch --all"), (folder.path().join("shallow"), "fetch-depth: 0")] {
+            let error = Repository::find(&root).unwrap().revision("origin/release/1.0").unwrap_err();
+            let hint = error.hint().unwrap_or_default();
+            let fetch = "`git fetch origin release/1.0:refs/remotes/origin/release/1.0`";
+            assert!(hint.contains(fetch) && hint.contains(said), "{hint}");
+        }
     }
 
     /// A `gpg` that signs and verifies anything, and prints a line while it verifies.
