@@ -51,12 +51,14 @@ impl Repository {
         &self.git_folder
     }
 
-    /// The branch that pull requests go to: that of the remote `origin`, or else `main` or `master`.
+    /// The branch that pull requests go to: that of the remote `origin`, or else `main` or `master`. The name that is
+    /// stored for `origin` leads to no branch if that was renamed on the server after the clone (git-remote(1),
+    /// `set-head`).
     pub fn default_branch(&self) -> String {
-        let remote = self.git(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]);
-        let names = ["origin/main", "origin/master", "main", "master"];
-        let local = || names.into_iter().find(|name| self.revision(name).is_ok()).unwrap_or("main");
-        remote.unwrap_or_else(|_| local().to_owned())
+        let stored = self.git(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]).ok();
+        let usual = ["origin/main", "origin/master", "main", "master"].map(str::to_owned);
+        let mut names = stored.into_iter().chain(usual);
+        names.find(|name| self.revision(name).is_ok()).unwrap_or_else(|| "main".to_owned())
     }
 
     /// The name of a branch without that of its remote: `release/1.0` for `origin/release/1.0`. Other names are
@@ -372,6 +374,21 @@ mod tests {
             let fetch = "`git fetch origin release/1.0:refs/remotes/origin/release/1.0`";
             assert!(hint.contains(fetch) && hint.contains(said), "{hint}");
         }
+    }
+
+    #[test]
+    fn the_default_branch_is_one_that_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repository");
+        make_repository(&root);
+        let run = |arguments: &[&str]| git(&root, arguments, &[]).unwrap();
+        let repository = Repository::find(&root).unwrap();
+        run(&["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk"]);
+        assert_eq!(repository.default_branch(), "main");
+        run(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+        assert_eq!(repository.default_branch(), "origin/main");
+        run(&["update-ref", "refs/remotes/origin/trunk", "HEAD"]);
+        assert_eq!(repository.default_branch(), "origin/trunk");
     }
 
     /// A `gpg` that signs and verifies anything, and prints a line while it verifies.
