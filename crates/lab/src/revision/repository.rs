@@ -117,8 +117,10 @@ impl Repository {
         let outputs = self.names_of(outputs)?;
         let others: Vec<String> =
             outputs.iter().map(|name| format!(":(top,exclude,literal){name}")).collect();
-        // Each new file is listed, also if the user's configuration hides new files or sums up their folder.
-        let status = ["status", "--porcelain", "--untracked-files=all", "--", "."].into_iter();
+        // Each new file is listed, also if the user's configuration hides new files or sums up their folder. A commit
+        // names only the commits of submodules, so that uncommitted changes in one cannot be measured.
+        let status = ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty", "--", "."];
+        let status = status.into_iter();
         let status: Vec<&str> = status.chain(others.iter().map(String::as_str)).collect();
         let changes = self.git(&status)?;
         if changes.is_empty() {
@@ -177,7 +179,9 @@ impl Repository {
     /// # Errors
     /// [`LabError::Git`] if git fails.
     pub fn changed(&self, from: &Revision, to: &Revision) -> Result<Vec<String>, LabError> {
-        let names = self.git(&["diff", "--name-only", "-z", "--no-renames", &from.tree, &to.tree])?;
+        // A submodule may be ignored by the configuration, and its code is a part of the server all the same.
+        let diff = ["diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=none"];
+        let names = self.git(&[&diff[..], &[from.tree.as_str(), to.tree.as_str()]].concat())?;
         Ok(names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect())
     }
 
@@ -374,6 +378,34 @@ mod tests {
             let fetch = "`git fetch origin release/1.0:refs/remotes/origin/release/1.0`";
             assert!(hint.contains(fetch) && hint.contains(said), "{hint}");
         }
+    }
+
+    #[test]
+    fn a_submodule_changes_with_its_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("repository");
+        make_repository(&root);
+        let below = root.join("below");
+        make_repository(&below);
+        let run = |arguments: &[&str]| git(&root, arguments, &[]).unwrap();
+        let add_below = || {
+            let head = git(&below, &["rev-parse", "HEAD"], &[]).unwrap();
+            run(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},below")]);
+        };
+        let modules = "[submodule \"below\"]\n\tpath = below\n\turl = ./below\n\tignore = all\n";
+        std::fs::write(root.join(".gitmodules"), modules).unwrap();
+        run(&["add", ".gitmodules"]);
+        add_below();
+        commit(&root, "second");
+        let repository = Repository::find(&root).unwrap();
+        let before = repository.revision("HEAD").unwrap();
+        std::fs::write(below.join("new"), "text").unwrap();
+        assert_eq!(repository.uncommitted(folder.path(), &[]).unwrap(), None);
+        commit(&below, "second");
+        add_below();
+        commit(&root, "third");
+        let after = repository.revision("HEAD").unwrap();
+        assert_eq!(repository.changed(&before, &after).unwrap(), ["below"]);
     }
 
     #[test]
