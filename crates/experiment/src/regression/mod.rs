@@ -59,7 +59,8 @@ impl RegressionReport {
 /// Measures until the gate is decided or its budget is used up.
 ///
 /// # Errors
-/// [`LoadError`] if a server does not start or a load has no result; an interruption is a result.
+/// [`LoadError`] if a server does not start, a load has no result, or no side answers a load; an interruption is a
+/// result.
 pub fn run_regression(
     bench: &mut dyn RegressionBench,
     plan: &RegressionPlan,
@@ -74,6 +75,7 @@ pub fn run_regression(
             }
             sides => gate.take(&sides?),
         };
+        gate.check_responses()?;
         let elapsed = bench.elapsed();
         let each = elapsed / u32::try_from(gate.blocks).unwrap_or(u32::MAX);
         let is_last = next_look(gate.blocks).is_none() || elapsed + each > plan.budget;
@@ -174,6 +176,23 @@ impl<'a> Gate<'a> {
             (failures.candidate_requests, failures.candidate_failed) =
                 (candidate.scheduled, candidate.not_ok);
         }
+    }
+
+    /// An error if no request of a load had a valid response, whatever the side: the load is wrong, and more blocks would
+    /// not make it right. A base that does not have the path yet is no error, and neither is a candidate that lost it.
+    fn check_responses(&self) -> Result<(), LoadError> {
+        let fails = |failed: u64, requests: u64| requests > 0 && failed == requests;
+        let all_fail = |failures: &&LoadFailures| {
+            fails(failures.base_failed, failures.base_requests)
+                && fails(failures.candidate_failed, failures.candidate_requests)
+        };
+        let Some(failures) = self.failures.iter().find(all_fail) else { return Ok(()) };
+        Err(LoadError::Failed(format!(
+            "neither base nor candidate gave a valid response to the load `{}` ({} requests): check its path and flags; \
+             show one response with `paceline run URL --debug`",
+            failures.load,
+            failures.base_requests.saturating_add(failures.candidate_requests)
+        )))
     }
 
     /// Whether the metrics are tested after the last block.

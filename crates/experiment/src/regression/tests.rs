@@ -162,6 +162,23 @@ fn failures_are_compared_first() {
 }
 
 #[test]
+fn a_load_that_no_side_answers_ends_the_gate() {
+    let plan = plan(2);
+    let ends = |base_ok: u64, candidate_ok: u64| {
+        let mut gate = Gate::new(&plan);
+        let side = |ok: u64| {
+            let window = |ok: u64| LoadResult { ok, ..result(None, 1_000.0) };
+            BlockSide { windows: vec![vec![window(10_000)], vec![window(ok)]], ..BlockSide::default() }
+        };
+        gate.take(&[side(base_ok), side(candidate_ok), side(base_ok)]);
+        gate.check_responses().err().map(|error| error.to_string())
+    };
+    let error = ends(0, 0).unwrap();
+    assert!(error.contains("load `load 1` (30000 requests)"), "{error}");
+    assert_eq!([ends(0, 1), ends(1, 0), ends(10_000, 10_000)], [None, None, None]);
+}
+
+#[test]
 fn an_unchanged_server_that_fails_now_and_then_rarely_fails_a_gate() {
     let plan = plan(1);
     let mut random = Random::new(7);
