@@ -178,8 +178,9 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// An error if no request of a load had a valid response, whatever the side: the load is wrong, and more blocks would
-    /// not make it right. A base that does not have the path yet is no error, and neither is a candidate that lost it.
+    /// An error if no request of a load had a valid response, whatever the side: the load is wrong, and more blocks
+    /// would not make it right. A base that does not have the path yet is no error, and neither is a candidate that
+    /// lost it.
     fn check_responses(&self) -> Result<(), LoadError> {
         let fails = |failed: u64, requests: u64| requests > 0 && failed == requests;
         let all_fail = |failures: &&LoadFailures| {
@@ -188,8 +189,8 @@ impl<'a> Gate<'a> {
         };
         let Some(failures) = self.failures.iter().find(all_fail) else { return Ok(()) };
         Err(LoadError::Failed(format!(
-            "neither base nor candidate gave a valid response to the load `{}` ({} requests): check its path and flags; \
-             show one response with `paceline run URL --debug`",
+            "neither base nor candidate gave a valid response to the load `{}` ({} requests): check its path and \
+             flags; show one response with `paceline run URL --debug`",
             failures.load,
             failures.base_requests.saturating_add(failures.candidate_requests)
         )))
@@ -200,19 +201,21 @@ impl<'a> Gate<'a> {
         self.blocks > 0 && next_look(self.blocks - 1) == Some(self.blocks)
     }
 
-    /// Compares the failed requests from the first look on: at the looks of the metrics and after the last block, because
-    /// a test after every block would call chance a difference more often. One load is enough to fail, so the loads share
-    /// the error rate, as the cells do.
+    /// Compares the failed requests: at the looks of the metrics and after the last block, because a test after every
+    /// block would call chance a difference more often. One load is enough to fail, so the loads share the error rate,
+    /// as the cells do. If the budget ends before the first look, too little is known for a test: then only a candidate
+    /// that fails most requests is worse.
     fn judge_failures(&mut self) {
-        if next_look(0).is_some_and(|first| self.blocks < first) {
-            return;
-        }
+        let has_look = next_look(0).is_none_or(|first| self.blocks >= first);
         let loads = self.failures.len();
         for (failures, [of_base, of_candidate]) in self.failures.iter_mut().zip(&self.outcomes) {
             let [base, candidate] = failures.shares();
             let is_more = candidate > base + self.plan.max_failures
                 && differs_beyond_chance(of_base, of_candidate, loads);
-            failures.is_worse = is_more || failures.is_invalid();
+            failures.is_worse = match has_look {
+                true => is_more || failures.is_invalid(),
+                false => failures.fails_most(),
+            };
         }
     }
 

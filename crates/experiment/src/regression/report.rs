@@ -125,6 +125,12 @@ impl LoadFailures {
         is_most(self.candidate_windows) && !is_most(self.base_windows)
     }
 
+    /// Whether most requests of the candidate fail, and not those of the base.
+    pub(super) fn fails_most(&self) -> bool {
+        let [base, candidate] = self.shares();
+        candidate > 0.5 && base <= 0.5
+    }
+
     /// The failed shares of base and candidate.
     pub fn shares(&self) -> [f64; 2] {
         [

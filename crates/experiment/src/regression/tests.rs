@@ -162,6 +162,16 @@ fn failures_are_compared_first() {
 }
 
 #[test]
+fn a_broken_candidate_fails_also_if_the_budget_ends_before_the_first_look() {
+    let plan = RegressionPlan { budget: Duration::from_secs(10), ..plan(1) };
+    for (failed, outcome) in [(9_000, RegressionOutcome::Failed), (100, RegressionOutcome::Undecided)] {
+        let mut bench = SimulatedBench { failed, ..SimulatedBench::new(1.0, 0.01, 3) };
+        let report = run_regression(&mut bench, &plan, &mut |_| {}).unwrap();
+        assert_eq!((report.outcome, report.blocks), (outcome, 1), "{failed}");
+    }
+}
+
+#[test]
 fn a_load_that_no_side_answers_ends_the_gate() {
     let plan = plan(2);
     let ends = |base_ok: u64, candidate_ok: u64| {
