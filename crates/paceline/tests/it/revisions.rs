@@ -255,6 +255,23 @@ fn wrong_settings_exit_with_two_and_say_why() {
         let said = format!("{flag} conflicts with the loads in paceline.toml");
         assert!(text(&output.stderr).contains(&said), "{output:?}");
     }
+    let with = |margins: &str, flags: &str| {
+        format!(
+            "[gate]\nbase = \"main\"\nstart = \"true\"\nbuild = \"echo built; exit 9\"\n\
+             [gate.margins]\n{margins}\n[[gate.load]]\nflags = {flags}\n"
+        )
+    };
+    for (margins, flags, said) in [
+        ("rate = 5", "[\"--conections=4\"]", "--conections"),
+        ("rate = 5", "[\"--mix\", \"missing.toml\"]", "missing.toml"),
+        ("rate = 5", "[\"--rate\", \"100\"]", "no metric of [gate.margins] applies"),
+        ("sessions = 5", "[]", "no metric of [gate.margins] applies"),
+    ] {
+        repository.write("paceline.toml", &with(margins, flags));
+        let output = repository.gate(&[]);
+        assert_eq!(output.status.code(), Some(2), "{flags}: {output:?}");
+        assert!(text(&output.stderr).contains(said), "{flags}: {output:?}");
+    }
     repository.write("paceline.toml", "[gate]\nbasis = \"main\"\n");
     let page = repository.folder.path().join("gate.md");
     for (more, said) in [(&["--pairs", "8"][..], "--pairs has no effect"), (&[], "paceline.toml:2")] {

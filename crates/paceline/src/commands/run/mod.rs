@@ -144,8 +144,8 @@ fn observe_server(
     }
 }
 
-/// The names of the requests that a run with these flags sends.
-pub fn request_names(flags: &[String]) -> anyhow::Result<Vec<String>> {
+/// The job of a run with these flags.
+pub fn job_of(flags: &[String]) -> anyhow::Result<Job> {
     let line = ["paceline run", "http://localhost/"].into_iter().chain(flags.iter().map(String::as_str));
     let parsed = Arguments::augment_args(clap::Command::new("paceline run"))
         .try_get_matches_from(line)
@@ -155,8 +155,7 @@ pub fn request_names(flags: &[String]) -> anyhow::Result<Vec<String>> {
         let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Complaint::usage(format!("the flags of the load, {}: {what}", flags.join(" ")))
     })?;
-    let job = arguments.job(&mut Inputs::default())?;
-    Ok(job.requests.iter().map(|request| request.shown_name().to_owned()).collect())
+    arguments.job(&mut Inputs::default())
 }
 
 /// Carries out a job without flags of its own. `begin` is called when everything is ready, and may change it; if it

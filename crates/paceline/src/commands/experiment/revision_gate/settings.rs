@@ -2,7 +2,7 @@
 
 use crate::commands::experiment::child::LoadFlags;
 use crate::commands::experiment::compare::CompareFlags;
-use crate::commands::run::{duration, request_names};
+use crate::commands::run::{duration, job_of};
 use crate::exit::{Complaint, Status};
 use crate::lab_folders::{complain, path_or_nothing};
 use paceline_catalogue::{GATE_FILE, GateFile, GateFileLoad};
@@ -74,7 +74,7 @@ pub struct SettingsLoad {
     pub connections: u32,
     pub rate_per_s: Option<f64>,
     pub flags: Vec<String>,
-    /// The names of its requests; empty if no metric names one.
+    /// The names of its requests.
     pub requests: Vec<String>,
     pub metrics: Vec<GateMetric>,
 }
@@ -210,14 +210,24 @@ fn is_of_launch(metric: ComparedMetric) -> bool {
     matches!(metric, ComparedMetric::RssBytes | ComparedMetric::StartNs)
 }
 
-/// Whether a metric of all requests applies to a kind of loop.
-fn has_metric(is_open: bool, metric: ComparedMetric) -> bool {
+/// What a run with the flags of a load sends, and when.
+struct LoadShape {
+    /// The names of its requests.
+    requests: Vec<String>,
+    /// Whether it follows a schedule.
+    is_open: bool,
+    /// Whether its requests are steps of sessions.
+    has_sessions: bool,
+}
+
+/// Whether a load has a metric of all requests.
+fn has_metric(shape: &LoadShape, metric: ComparedMetric) -> bool {
     match metric {
-        ComparedMetric::RatePerS
-        | ComparedMetric::SessionsPerS
-        | ComparedMetric::ServiceTimeNsP50
-        | ComparedMetric::ServiceTimeNsP99 => !is_open,
-        ComparedMetric::ResponseTimeNsP50 | ComparedMetric::ResponseTimeNsP99 => is_open,
+        ComparedMetric::RatePerS | ComparedMetric::ServiceTimeNsP50 | ComparedMetric::ServiceTimeNsP99 => {
+            !shape.is_open
+        }
+        ComparedMetric::SessionsPerS => !shape.is_open && shape.has_sessions,
+        ComparedMetric::ResponseTimeNsP50 | ComparedMetric::ResponseTimeNsP99 => shape.is_open,
         ComparedMetric::ServerCpuNsPerRequest => true,
         ComparedMetric::CapacityPerS
         | ComparedMetric::RssBytes
@@ -226,25 +236,33 @@ fn has_metric(is_open: bool, metric: ComparedMetric) -> bool {
     }
 }
 
-/// A metric under a load, whose requests have these names: of one request, its response time with a rate, else its
-/// service time. None if the load does not have it.
-fn under_load(metric: &GateMetric, is_open: bool, requests: &[String]) -> Option<GateMetric> {
+/// A metric under a load: of one request, its response time with a rate, else its service time. None if the load does
+/// not have it.
+fn under_load(metric: &GateMetric, shape: &LoadShape) -> Option<GateMetric> {
     let Some(step) = &metric.step else {
-        return has_metric(is_open, metric.metric).then(|| metric.clone());
+        return has_metric(shape, metric.metric).then(|| metric.clone());
     };
     let of_loop = match metric.metric {
-        ComparedMetric::ServiceTimeNsP50 if is_open => ComparedMetric::ResponseTimeNsP50,
-        ComparedMetric::ServiceTimeNsP99 if is_open => ComparedMetric::ResponseTimeNsP99,
+        ComparedMetric::ServiceTimeNsP50 if shape.is_open => ComparedMetric::ResponseTimeNsP50,
+        ComparedMetric::ServiceTimeNsP99 if shape.is_open => ComparedMetric::ResponseTimeNsP99,
         same => same,
     };
-    let is_sent = requests.iter().any(|name| without_spaces(name) == *step);
+    let is_sent = shape.requests.iter().any(|name| without_spaces(name) == *step);
     is_sent.then(|| GateMetric { metric: of_loop, ..metric.clone() })
 }
 
-/// The names of a load's requests.
-fn requests_of(load: &GateFileLoad) -> anyhow::Result<Vec<String>> {
+/// The shape of a load. The flags are those of its runs, so that a wrong one is known before anything is built.
+fn shape_of(load: &GateFileLoad) -> anyhow::Result<LoadShape> {
+    let connections = format!("--connections={}", load.connections.unwrap_or(CONNECTIONS));
+    let flags = [connections, "--warmup=1s".to_owned(), "--duration=1s".to_owned()];
     let rate = load.rate.map(|rate| format!("--rate={rate}"));
-    request_names(&rate.into_iter().chain(load.flags.iter().cloned()).collect::<Vec<_>>())
+    let flags: Vec<String> = flags.into_iter().chain(rate).chain(load.flags.iter().cloned()).collect();
+    let job = job_of(&flags)?;
+    Ok(LoadShape {
+        requests: job.requests.iter().map(|request| request.shown_name().to_owned()).collect(),
+        is_open: job.load.is_open(),
+        has_sessions: job.has_sessions(),
+    })
 }
 
 /// The load as it is run, with its metrics: those of the margins that it has, or the defaults.
@@ -253,13 +271,12 @@ fn settings_load(
     margins: Option<&[GateMetric]>,
     margin: f64,
 ) -> anyhow::Result<SettingsLoad> {
-    let is_open = load.rate.is_some();
-    let names_requests = margins.into_iter().flatten().any(|metric| metric.step.is_some());
-    let requests = if names_requests { requests_of(&load)? } else { Vec::new() };
+    let shape = shape_of(&load)?;
     let metrics = match margins {
-        Some(margins) => margins.iter().filter_map(|metric| under_load(metric, is_open, &requests)).collect(),
+        Some(margins) => margins.iter().filter_map(|metric| under_load(metric, &shape)).collect(),
         None => {
-            let first = if is_open { ComparedMetric::ResponseTimeNsP50 } else { ComparedMetric::RatePerS };
+            let first =
+                if shape.is_open { ComparedMetric::ResponseTimeNsP50 } else { ComparedMetric::RatePerS };
             [first, ComparedMetric::ServerCpuNsPerRequest]
                 .map(|metric| GateMetric { metric, step: None, margin })
                 .to_vec()
@@ -272,7 +289,7 @@ fn settings_load(
         connections: load.connections.unwrap_or(CONNECTIONS),
         rate_per_s: load.rate,
         flags: load.flags,
-        requests,
+        requests: shape.requests,
         metrics,
         path,
     })
@@ -335,7 +352,7 @@ fn check_metrics(loads: &[SettingsLoad], margins: Option<&[GateMetric]>) -> anyh
         return Err(Complaint::usage(format!(
             "{GATE_FILE}: no metric of [gate.margins] applies to its loads"
         ))
-        .hint("rate and service.* need a load without `rate`, response.* a load with it")
+        .hint("rate and service.* need a load without `rate`, response.* one with it, sessions a mix of them")
         .into());
     }
     Ok(())
