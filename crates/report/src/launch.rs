@@ -36,20 +36,11 @@ pub struct CellTrials<'a> {
 }
 
 impl<'a> CellTrials<'a> {
-    /// Sorts the trials of one cell. Of several usable attempts at one repeat, the last one counts that the machine did
-    /// not spoil, or the last if it spoiled all.
+    /// Sorts the trials of one cell.
     pub fn from_trials(trials: &[&'a Trial]) -> Self {
-        let mut repeats: BTreeMap<u32, Vec<&'a Trial>> = BTreeMap::new();
-        for trial in trials {
-            repeats.entry(trial.repeat).or_default().push(trial);
-        }
         let mut sorted = Self::default();
-        for tries in repeats.values_mut() {
-            tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
-            let usable: Vec<UsableTrial<'_>> =
-                tries.iter().rev().filter_map(|trial| UsableTrial::from_trial(trial)).collect();
-            let sound = usable.iter().find(|launch| !launch.trial.is_disturbed());
-            match sound.or(usable.first()).copied() {
+        for tries in attempts(trials) {
+            match counted(&tries) {
                 Some(launch) => sorted.usable.push(launch),
                 None => sorted.failed.extend(tries.last().map(|trial| (*trial, fault_of(trial)))),
             }
@@ -57,6 +48,33 @@ impl<'a> CellTrials<'a> {
         sorted.together = row_verdicts(sorted.usable.iter().map(|launch| launch.run));
         sorted
     }
+}
+
+/// The trials of one cell from which its figures come: one for each repeat that has a usable trial, in the order of
+/// repeats. The others are attempts that failed or that were repeated.
+pub fn counted_trials<'a>(trials: &[&'a Trial]) -> Vec<&'a Trial> {
+    attempts(trials).iter().filter_map(|tries| Some(counted(tries)?.trial)).collect()
+}
+
+/// The attempts at each repeat, in the order in which they ran.
+fn attempts<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
+    let mut repeats: BTreeMap<u32, Vec<&'a Trial>> = BTreeMap::new();
+    for trial in trials {
+        repeats.entry(trial.repeat).or_default().push(trial);
+    }
+    for tries in repeats.values_mut() {
+        tries.sort_by(|a, b| (&a.started_at, &a.id).cmp(&(&b.started_at, &b.id)));
+    }
+    repeats.into_values().collect()
+}
+
+/// Of several usable attempts at one repeat, the last one counts that the machine did not spoil, or the last if it
+/// spoiled all.
+fn counted<'a>(tries: &[&'a Trial]) -> Option<UsableTrial<'a>> {
+    let usable: Vec<UsableTrial<'a>> =
+        tries.iter().rev().filter_map(|trial| UsableTrial::from_trial(trial)).collect();
+    let sound = usable.iter().find(|launch| !launch.trial.is_disturbed());
+    sound.or(usable.first()).copied()
 }
 
 fn fault_of(trial: &Trial) -> Fault {

@@ -41,6 +41,7 @@ pub use format::number::{value, with_interval};
 pub use format::resolution::resolution;
 pub use format::sheet::{Sheet, routed_sheets};
 pub use grid::{Align, Grid};
+pub use launch::counted_trials;
 pub use live::LiveView;
 pub use live_metrics::{LiveMetrics, LiveValues, Span};
 pub use machine::{Machine, RoundMachines};

@@ -3,6 +3,7 @@
 
 use super::canvas::{Anchor, Axis, Canvas, MARGIN, connections, time, title};
 use crate::format::number;
+use crate::launch::counted_trials;
 use crate::run_text::load_words;
 use crate::{RoundMachines, Row, Table};
 use paceline_judge::{Metric, SAMPLES_FOR_INTERVAL, judged_times};
@@ -83,14 +84,16 @@ fn curves(canvas: &mut Canvas, lines: &[NamedLine], (low, high, far): (f64, f64,
     bottom + 40.0
 }
 
-/// The curve of a server's first usable launch, as far as there are enough samples.
+/// The curve of a server's first launch that counts, as far as there are enough samples.
 fn spectrum(table: &Table, row: &Row, (trials, machines): Launches<'_>) -> Option<NamedLine> {
     let same = |trial: &&Trial| {
         (&trial.server.id, &trial.workload, &trial.form, &trial.load.name)
             == (&row.server.id, &table.workload, &table.form, &table.load.name)
             && machines.label(trial) == table.machine
     };
-    let run = trials.iter().filter(same).find_map(Trial::usable_run)?;
+    let own: Vec<&Trial> = trials.iter().filter(same).collect();
+    let counted = counted_trials(&own);
+    let run = counted.first()?.usable_run()?;
     let times = judged_times(&run.total, run.loop_.kind)?;
     let points = curve(times);
     (points.len() > 1).then(|| NamedLine { name: row.server.name.clone(), points })

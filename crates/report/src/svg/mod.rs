@@ -27,7 +27,7 @@ use paceline_record::{Run, Trial};
 pub enum Chart {
     /// A dot and an interval for each server, by the table's criterion or by another metric.
     Ranking(Option<&'static Metric>),
-    /// Time against 1/(1 - p), a line for each server: its first usable launch.
+    /// Time against 1/(1 - p), a line for each server: its first launch that counts.
     Percentiles,
     /// Percentiles against the offered rate, a panel for each server.
     LoadCurve,

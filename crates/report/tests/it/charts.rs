@@ -5,7 +5,8 @@ use crate::formats::{check, stored};
 use crate::grouping::SEEN;
 use paceline_judge::Metric;
 use paceline_record::{
-    CapacityLoad, DatabaseLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Trial, Variant, VariantKind,
+    Blame, CapacityLoad, DatabaseLoad, FoundCapacity, Limit, LimitKind, Load, RateRange, Severity, Trial,
+    Variant, VariantKind,
 };
 use paceline_report::{Chart, ErrorBar, Report, ServerRate, svg};
 
@@ -83,6 +84,25 @@ fn each_machine_has_panels_with_its_own_launches() {
         trial.load.variant = Some(Variant { of, kind: VariantKind::Close });
     }
     assert_eq!(panels(&drawn(Chart::LoadCurve, &trials)), 2);
+}
+
+#[test]
+fn percentile_curves_are_of_the_attempt_that_counts() {
+    let attempt = |id: &str, minute: u32, p99_us: f64| Trial {
+        id: id.to_owned(),
+        started_at: format!("2026-11-21T01:0{minute}:00.000Z"),
+        ..built::trial("go-nethttp", &built::open(), 0, Seen { p99_us, ..SEEN })
+    };
+    let drawn = |trials: &[Trial]| {
+        svg(Chart::Percentiles, &Report::new(&built::round(), trials), trials).unwrap().to_string()
+    };
+    let mut spoiled = attempt("a", 1, 290.0);
+    spoiled.verdicts.push(built::verdict("steal", Blame::Environment, Severity::Invalid, "Repeat it."));
+    let sound = attempt("b", 2, 200.0);
+    let alone = drawn(std::slice::from_ref(&sound));
+    assert_eq!(drawn(&[spoiled.clone(), sound.clone()]), alone, "the repeated attempt is not drawn");
+    // The order of the trials in a file does not matter.
+    assert_eq!(drawn(&[sound, spoiled]), alone);
 }
 
 /// A launch of a search that found a capacity of 1,000 per second.
