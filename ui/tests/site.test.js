@@ -991,6 +991,34 @@ test("a launch has one number and colour in the chart and the table of its row",
   await done(page);
 });
 
+test("an attempt that was repeated is no launch of its row", async () => {
+  const page = await open(url);
+  const round = await (await fetch(`${url}api/rounds/${roundOf("frameworks")}`)).json();
+  const { id, rows } = round.tables[0];
+  const own = rows.find((row) => row.trials.some((trial) => trial.counts));
+  await page.route(`**/api/rounds/${round.about.id}`, async (route) => {
+    const changed = await (await route.fetch()).json();
+    const { trials } = changed.tables.find((table) => table.id === id).rows.find((row) => row.server === own.server);
+    const counted = trials.find((trial) => trial.counts);
+    // Before the attempt that counts, and after it.
+    trials.unshift({ ...counted, id: "spoiled-1", counts: false });
+    trials.push({ ...counted, id: "spoiled-2", counts: false });
+    await route.fulfill({ json: changed });
+  });
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const cell = { workload: round.tables[0].workload, load: round.tables[0].load.name, form: round.tables[0].form, open: own.server };
+  await page.goto(`${url}#/round/${round.about.id}?${new URLSearchParams(cell)}`);
+  await page.getByText("Repeated, and not counted").waitFor();
+  const launches = new Set(own.trials.map((trial) => trial.repeat)).size;
+  assert.equal(await page.getByRole("link", { name: /^open run|, failed$/ }).count(), Math.min(launches, 8));
+  assert.equal(await page.locator(".detail a[href*='/run/spoiled-']").count(), 2, "they can be opened");
+  await page.goto(`${url}#/round/${round.about.id}/times?${new URLSearchParams({ ...cell, servers: own.server })}`);
+  await page.locator("svg.plot").first().waitFor();
+  assert.ok(!asked.some((address) => address.includes("spoiled")), asked.join(" "));
+  await done(page);
+});
+
 test("lines over time are told apart by marks, which the legend shows too", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}/time`);
   const chart = page.getByRole("img", { name: "Requests per second", exact: true });

@@ -10,7 +10,7 @@ use super::ties;
 use paceline_record::{Limit, Load, Pinning, Round, Server, Severity, Trial, map_parallel};
 use paceline_report::{
     About, Beside, Failure, Machine, Note, Pairing, Report, RoundMachines, Row, Sheet, Standing, StartTable,
-    Table, WarmUpTable, resolution, routed_sheets,
+    Table, WarmUpTable, counted_trials, resolution, routed_sheets,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -238,8 +238,8 @@ pub struct TrialEntry {
     pub started_at: String,
     /// Which repeat of its cell it counts as, from 0.
     pub repeat: u32,
-    /// Whether it has a usable run.
-    pub usable: bool,
+    /// Whether the figures of its row come from it: of the attempts at a repeat, one at most.
+    pub counts: bool,
 }
 
 impl RoundPage {
@@ -301,7 +301,7 @@ impl TablePage {
         let single = table.is_single();
         let trials = |row: &Row| {
             let cell = (&*table.machine, &*table.workload, &*table.form, &*table.load.name, &*row.server.id);
-            cells.get(&cell).into_iter().flatten().map(|trial| entry(trial)).collect()
+            cells.get(&cell).map(|trials| entries(trials)).unwrap_or_default()
         };
         let ordered_by = table.ranked_by.metric().key;
         let mut rows: Vec<RowPage> =
@@ -378,13 +378,16 @@ fn cells<'a>(machines: &'a RoundMachines, trials: &'a [Trial]) -> BTreeMap<CellK
     cells
 }
 
-fn entry(trial: &Trial) -> TrialEntry {
-    TrialEntry {
+/// The trials of a row, which may be several attempts at a launch.
+fn entries(trials: &[&Trial]) -> Vec<TrialEntry> {
+    let counted: BTreeSet<&str> = counted_trials(trials).into_iter().map(|trial| &*trial.id).collect();
+    let entry = |trial: &&Trial| TrialEntry {
         id: trial.id.clone(),
         started_at: trial.started_at.clone(),
         repeat: trial.repeat,
-        usable: trial.is_usable(),
-    }
+        counts: counted.contains(&*trial.id),
+    };
+    trials.iter().map(entry).collect()
 }
 
 /// The ids of servers by metric, best over all tables first: by the geometric mean of their shares of a table's best.
@@ -421,6 +424,7 @@ fn estimate(metric: &MetricPage, row: &RowPage) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_record::{Blame, Verdict};
     use paceline_store::archive;
     use std::path::Path;
 
@@ -472,6 +476,29 @@ mod tests {
                 table.id
             );
         }
+    }
+
+    #[test]
+    fn of_two_attempts_at_a_launch_the_one_that_nothing_spoiled_counts() {
+        let mut records = records();
+        let mut spoiled = records.trials[0].clone();
+        (spoiled.id, spoiled.started_at) = ("spoiled".to_owned(), "2099-01-01T00:00:00Z".to_owned());
+        spoiled.verdicts.push(Verdict {
+            name: "steal".to_owned(),
+            blame: Blame::Environment,
+            severity: Severity::Invalid,
+            evidence: BTreeMap::new(),
+            remedy: String::new(),
+        });
+        let first = records.trials[0].id.clone();
+        records.trials.push(spoiled);
+        let page = page(&records);
+        let trials = page.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.trials);
+        let found: Vec<(&str, bool)> = trials
+            .filter(|trial| trial.id == first || trial.id == "spoiled")
+            .map(|trial| (&*trial.id, trial.counts))
+            .collect();
+        assert_eq!(found, [(&*first, true), ("spoiled", false)]);
     }
 
     #[test]
