@@ -1,10 +1,16 @@
-//! Whether the counts of a record add up: the outcomes of a block, the parts of a run, the values of a histogram.
+//! Whether the counts of a record add up: the outcomes of a block, the parts of a run, the values of a histogram, the
+//! achieved rate.
 //!
 //! A record of this process adds up; one that another process or person wrote may not. The store's check and the
 //! coordinator of loaders use this. What a record leaves out (an imported one has no histograms) is not judged.
 
 use crate::block::total;
 use crate::{Block, Counts, Phase, Run, Times};
+use paceline_stats::ratio;
+
+/// The share by which a rate may differ from the quotient of its counts: far more than floating point leaves, and far
+/// less than any claim.
+const RATE_TOLERANCE: f64 = 1e-6;
 
 impl Run {
     /// Every block, with its place in the record.
@@ -42,6 +48,21 @@ impl Run {
         found.extend(self.of_parts("by_generator", self.by_generator.iter().flatten()));
         found.extend(self.of_parts("intervals of the window", window.map(|interval| &interval.block)));
         found
+    }
+
+    /// What is wrong with the achieved rate, by which servers are ranked: it is that of the valid responses that
+    /// completed in the window. An imported report may give a rate alone, so its run is not to be judged by this.
+    pub fn rate_contradiction(&self) -> Option<String> {
+        let (achieved, completed) = (self.rate_per_s.achieved, self.total.completed_in_window);
+        let counted = ratio(completed as f64, self.window_s);
+        let is_same = (achieved - counted).abs() <= RATE_TOLERANCE * counted.abs();
+        (!is_same).then(|| {
+            format!(
+                "rate_per_s.achieved is {achieved}, but {completed} responses completed in a window of {} s, which is \
+                 {counted} per second",
+                self.window_s
+            )
+        })
     }
 
     /// The difference between the counts of the parts and those of the run; none if the record has no such parts.
@@ -136,6 +157,20 @@ mod tests {
         let problems = found(|run| run.by_generator = Some(vec![Block::default()]));
         let ok = fixture::run(100).total.counts.scheduled;
         assert_eq!(problems, [format!("by_generator: the sum of scheduled is 0, but the run has {ok}")]);
+    }
+
+    #[test]
+    fn a_rate_that_its_responses_do_not_give_is_found() {
+        let mut run = fixture::run(100);
+        assert_eq!(run.rate_contradiction(), None);
+        run.rate_per_s.achieved *= 10.0;
+        let problem = run.rate_contradiction().unwrap();
+        let expected = "rate_per_s.achieved is 9900, but 9900 responses completed in a window of 10 s";
+        assert!(problem.starts_with(expected), "{problem}");
+        run.window_s = 0.0;
+        assert!(run.rate_contradiction().is_some(), "no time gives no rate");
+        run.rate_per_s.achieved = 0.0;
+        assert_eq!(run.rate_contradiction(), None);
     }
 
     #[test]

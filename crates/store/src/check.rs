@@ -26,7 +26,8 @@ pub struct Checked {
 
 impl Store {
     /// Checks the structure of the file and every record: its checksum, its keys, that outcomes add up, that every
-    /// histogram has as many values as are counted, and that the columns used for lookup match the record.
+    /// histogram has as many values as are counted, that the achieved rate is that of the responses, and that the
+    /// columns used for lookup match the record.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot be read at all.
@@ -128,6 +129,11 @@ impl Checked {
         }
         let Some(run) = &trial.run else { return };
         run.contradictions().into_iter().for_each(&mut problem);
+        if trial.imported.is_none()
+            && let Some(what) = run.rate_contradiction()
+        {
+            problem(what);
+        }
         let times = run.blocks().flat_map(|(_, block)| block.distributions());
         self.histograms += times.filter(|(_, times)| !times.histogram.is_empty()).count() as u64;
     }
