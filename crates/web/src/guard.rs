@@ -11,8 +11,9 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The longest path and query that is read.
 const TARGET_BYTES: usize = 4_096;
-/// The cookie that carries the token.
-const COOKIE: &str = "paceline_token";
+/// The cookie that carries the token. The port follows, because browsers send the cookies of a host to all of its ports
+/// (RFC 6265 §8.5): the token of another server would replace this one's.
+const COOKIE: &str = "paceline_token_";
 
 /// What a page may load: only files of its own server.
 pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; \
@@ -23,6 +24,8 @@ pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src
 pub struct Access {
     loopback: bool,
     token: Option<String>,
+    /// The name of the cookie that carries the token.
+    cookie: String,
     names: Vec<String>,
 }
 
@@ -31,7 +34,8 @@ impl Access {
     /// machine.
     pub fn at(address: SocketAddr, token: String, names: Vec<String>) -> Self {
         let loopback = address.ip().is_loopback();
-        Self { loopback, token: (!loopback).then_some(token), names }
+        let cookie = format!("{COOKIE}{}", address.port());
+        Self { loopback, token: (!loopback).then_some(token), cookie, names }
     }
 
     /// The token that is required, if any.
@@ -51,8 +55,8 @@ impl Access {
                         --allow-host NAME";
             return Some((StatusCode::FORBIDDEN, what));
         }
-        let known =
-            self.token.as_ref().is_none_or(|token| presented(request.headers()).any(|t| same(t, token)));
+        let mut presented = self.presented(request.headers());
+        let known = self.token.as_ref().is_none_or(|token| presented.any(|t| same(t, token)));
         let what = "a token is required: open the address that paceline view printed";
         (!known).then_some((StatusCode::UNAUTHORIZED, what))
     }
@@ -61,8 +65,19 @@ impl Access {
     pub fn cookie<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
         let token = self.token.as_ref()?;
         let mut given = request.uri().query()?.split('&').filter_map(|part| part.strip_prefix("token="));
-        let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict");
+        let cookie = format!("{}={token}; Path=/; HttpOnly; SameSite=Strict", self.cookie);
         given.any(|given| same(given, token)).then(|| HeaderValue::from_str(&cookie).ok()).flatten()
+    }
+
+    /// The tokens of a request: as a bearer or in this server's cookie.
+    fn presented<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+        let bearers = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
+        let bearers = bearers.filter_map(|value| value.strip_prefix("Bearer "));
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let cookies = cookies.flat_map(|value| value.split(';'));
+        let name = self.cookie.as_str();
+        let own = move |pair: &'a str| pair.trim().strip_prefix(name)?.strip_prefix('=');
+        bearers.chain(cookies.filter_map(own))
     }
 
     /// Whether a `Host` header names this machine. A name in another party's DNS does not.
@@ -87,15 +102,6 @@ fn name_of(host: &str) -> Option<&str> {
     };
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     (port.is_empty() || port.strip_prefix(':').is_some_and(is_port)).then_some(name)
-}
-
-/// The tokens of a request: as a bearer or in Paceline's cookie.
-fn presented(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let bearers = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
-    let bearers = bearers.filter_map(|value| value.strip_prefix("Bearer "));
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let cookies = cookies.flat_map(|value| value.split(';'));
-    bearers.chain(cookies.filter_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('=')))
 }
 
 /// Whether two texts are the same, in constant time.
@@ -172,12 +178,18 @@ mod tests {
         let refused = |headers: &[(&str, &str)]| access.refusal(&request("10.0.0.1", headers, "/"));
         assert_eq!(refused(&[]).map(|(status, _)| status), Some(StatusCode::UNAUTHORIZED));
         assert!(refused(&[("authorization", "Bearer secreT")]).is_some());
-        assert!(refused(&[("cookie", "paceline_token=secret2")]).is_some());
+        assert!(refused(&[("cookie", "paceline_token_80=secret2")]).is_some());
+        assert!(refused(&[("cookie", "paceline_token_8080=secret")]).is_some());
         assert_eq!(refused(&[("authorization", "Bearer secret")]), None);
-        assert_eq!(refused(&[("cookie", "a=b; paceline_token=secret")]), None);
+        assert_eq!(refused(&[("cookie", "a=b; paceline_token_80=secret")]), None);
         assert!(access.cookie(&request("h", &[], "/?token=wrong")).is_none());
         let cookie = access.cookie(&request("h", &[], "/?token=secret")).unwrap();
-        assert!(cookie.to_str().unwrap().contains("HttpOnly; SameSite=Strict"));
+        let cookie = cookie.to_str().unwrap();
+        assert!(cookie.starts_with("paceline_token_80=") && cookie.contains("HttpOnly; SameSite=Strict"));
+        // A second server of this host has another cookie, so that a browser keeps both.
+        let second = Access::at("10.0.0.1:81".parse().unwrap(), "other".to_owned(), Vec::new());
+        let second = second.cookie(&request("h", &[], "/?token=other")).unwrap();
+        assert!(second.to_str().unwrap().starts_with("paceline_token_81="));
     }
 
     #[test]
