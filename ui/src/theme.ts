@@ -5,6 +5,9 @@ export type Theme = "light" | "dark";
 const system = matchMedia("(prefers-color-scheme: dark)");
 const KEY = "paceline-theme";
 
+/** The visitor's choice on this page, also where the browser stores nothing. */
+let here: Theme | null = null;
+
 function stored(): Theme | null {
   try {
     const theme = localStorage.getItem(KEY);
@@ -15,7 +18,7 @@ function stored(): Theme | null {
 }
 
 export function theme(): Theme {
-  return stored() ?? (system.matches ? "dark" : "light");
+  return here ?? stored() ?? (system.matches ? "dark" : "light");
 }
 
 export function apply(chosen: Theme = theme()): void {
@@ -25,6 +28,7 @@ export function apply(chosen: Theme = theme()): void {
 /** Takes the other theme, and says which it is. */
 export function toggle(): Theme {
   const chosen = theme() === "dark" ? "light" : "dark";
+  here = chosen;
   try {
     localStorage.setItem(KEY, chosen);
   } catch {

@@ -742,6 +742,17 @@ test("charts of several runs ask once, and files come from the cache", async () 
   await done(page);
 });
 
+test("the theme is changed and changed back where the browser stores nothing", async () => {
+  const page = await open(url, { colorScheme: "light" });
+  await page.addInitScript(() => Object.defineProperty(window, "localStorage", { get() { throw new DOMException("refused", "SecurityError"); } }));
+  await page.reload();
+  for (const [button, theme] of [["Dark theme", "dark"], ["Light theme", "light"], ["Dark theme", "dark"]]) {
+    await page.getByRole("button", { name: button, exact: true }).click();
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), theme);
+  }
+  await done(page);
+});
+
 test("the keyboard skips to the content and closes a row", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}`);
   await rowsOf(page).first().waitFor();
