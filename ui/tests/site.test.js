@@ -1083,6 +1083,7 @@ test("a site of files shows rounds, runs, servers and comparisons from a plain f
     const page = await open(host, { host });
     await page.locator(".cards > *").first().waitFor();
     assert.equal(await page.getByRole("link", { name: "Live", exact: true }).count(), 0);
+    assert.match(await page.locator("p.where").innerText(), /^\d+ rounds, newest first\.$/, "a site does not say where its rounds were");
     await page.goto(`${host}#/round/${roundOf("frameworks")}`);
     await rowsOf(page).first().waitFor();
     await rowsOf(page).first().click();
