@@ -1095,6 +1095,14 @@ test("a site of files shows rounds, runs, servers and comparisons from a plain f
     await page.goto(`${host}#/compare`);
     await page.locator(".pairs a").first().click();
     await page.getByText("B relative to A").waitFor();
+    // A site has no page of rounds of two plans: the other side is open again.
+    const plan = (id) => rounds.find((round) => round.id === id).plan;
+    const side = page.getByRole("combobox", { name: "A", exact: true });
+    const now = plan(await side.inputValue());
+    const ids = await side.locator("option").evaluateAll((all) => all.map((one) => one.value).filter((id) => id !== ""));
+    await side.selectOption(ids.find((id) => plan(id) !== now));
+    await page.getByText("Choose two rounds to see").waitFor();
+    assert.equal(await page.getByRole("combobox", { name: "B", exact: true }).inputValue(), "");
     await page.goto(`${host}#/then`);
     await page.getByRole("heading", { name: "Then and now" }).waitFor();
     // Of a plan with many rounds only the newest four have pages of comparisons.
