@@ -48,19 +48,26 @@ impl<'a> ServerRate<'a> {
         let step = 10f64.powf(figure.shown().abs().max(1.0).log10().floor() - 2.0).max(1.0);
         let text = |value: f64| whole((value / step).round() * step);
         let least = if self.row.is_minimum(metric) { "\u{2265} " } else { "" };
-        let ends = self.row.figures.error_bar(metric).map(ErrorBar::ends);
-        let ends = ends
-            .filter(|[low, high]| low < high)
-            .map(|[low, high]| format!(" ({} to {})", text(low), text(high)));
+        let ends = self.bar().map(ErrorBar::ends);
+        let ends = ends.map(|[low, high]| format!(" ({} to {})", text(low), text(high)));
         format!("{least}{}/s{}", text(figure.shown()), ends.unwrap_or_default())
+    }
+
+    /// The line of a rate that counts, unless its ends are the same, as those of one launch.
+    fn bar(&self) -> Option<ErrorBar> {
+        let metric = &Metric::ACHIEVED_PER_S;
+        let bar = self.row.figures.error_bar(metric).filter(|_| self.row.counts(metric))?;
+        let [low, high] = bar.ends();
+        (low < high).then_some(bar)
     }
 
     /// The figure in a sentence, with its conditions and the comparison of the server with its copy.
     pub fn sentence(&self, report: &Report) -> String {
         let table = self.table;
-        let bar = match self.row.figures.error_bar(&Metric::ACHIEVED_PER_S) {
-            Some(ErrorBar::Interval(_)) => "95 % interval between launches",
-            _ => "lowest and highest launch",
+        let bar = match self.bar() {
+            Some(ErrorBar::Interval(_)) => "95 % interval between launches; ",
+            Some(ErrorBar::Range(_)) => "lowest and highest launch; ",
+            None => "",
         };
         let of_table = report.machines.iter().find(|machine| machine.label == table.machine);
         let cpu = of_table.map(|machine| machine.environment.cpu_model.as_str()).unwrap_or_default();
@@ -74,7 +81,7 @@ impl<'a> ServerRate<'a> {
             None => String::new(),
         };
         format!(
-            "{}, {}: {} ({bar}; {}, {}{machine}, {}){copy}",
+            "{}, {}: {} ({bar}{}, {}{machine}, {}){copy}",
             self.row.server.id,
             table.workload,
             self.figure(),

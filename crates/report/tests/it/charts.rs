@@ -206,6 +206,16 @@ fn a_badge_has_the_rate_with_its_interval_or_the_reason_why_there_is_none() {
     let badge = rate.badge(&report).to_string();
     assert!(badge.contains(&format!(">{}</text>", rate.figure())) && badge.contains("#0072b2"), "{badge}");
     assert!(badge.contains(&format!("<title>{}, {}: ", row.server.id, table.workload)), "{badge}");
+    let says_what_the_ends_are = |rate: &ServerRate<'_>, report: &Report| {
+        let sentence = rate.sentence(report);
+        sentence.contains("interval between launches") || sentence.contains("lowest and highest launch")
+    };
+    assert!(says_what_the_ends_are(&rate, &report));
+    // One launch has no ends to be named.
+    let first: Vec<Trial> = trials.iter().filter(|trial| trial.repeat == 0).cloned().collect();
+    let once = Report::new(&round, &first);
+    let alone = ServerRate::of_server(&once, &row.server.id).unwrap();
+    assert!(!alone.figure().contains(" to ") && !says_what_the_ends_are(&alone, &once), "{}", alone.figure());
 
     assert_eq!(ServerRate::of_server(&report, "no-server"), None);
     let mut failed = trials.clone();
@@ -220,5 +230,6 @@ fn a_badge_has_the_rate_with_its_interval_or_the_reason_why_there_is_none() {
     let report = Report::new(&round, &failed);
     let rate = ServerRate::of_server(&report, &row.server.id).unwrap();
     assert_eq!((rate.figure().as_str(), rate.is_sound()), ("no rate: failed", false));
+    assert!(!says_what_the_ends_are(&rate, &report));
     assert!(rate.badge(&report).to_string().contains("#6b6b6b"));
 }
