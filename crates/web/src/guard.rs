@@ -9,8 +9,9 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{Request, Response, StatusCode};
 use std::net::{IpAddr, SocketAddr};
 
-/// The longest path and query that is read.
-const TARGET_BYTES: usize = 4_096;
+/// The longest path and query that is read: overall scores name each of the chosen tables, of which a plan may have
+/// some 100, with about 40 bytes each.
+const TARGET_BYTES: usize = 32_768;
 /// The cookie that carries the token. The port follows, because browsers send the cookies of a host to all of its ports
 /// (RFC 6265 §8.5): the token of another server would replace this one's.
 const COOKIE: &str = "paceline_token_";
@@ -190,6 +191,13 @@ mod tests {
         let second = Access::at("10.0.0.1:81".parse().unwrap(), "other".to_owned(), Vec::new());
         let second = second.cookie(&request("h", &[], "/?token=other")).unwrap();
         assert!(second.to_str().unwrap().starts_with("paceline_token_81="));
+    }
+
+    #[test]
+    fn every_table_of_a_large_plan_can_be_chosen() {
+        let tables = ["cached-worlds~closed-512-haproxy-4~cores~A"; 200].join("|");
+        let scores = format!("/api/rounds/r/overall?metric=achieved_per_s&tables={tables}");
+        assert_eq!(access("127.0.0.1:0").refusal(&request("localhost", &[], &scores)), None);
     }
 
     #[test]
