@@ -23,8 +23,9 @@ export function comparable(rounds: RoundEntry[]): RoundEntry[] {
 }
 
 /**
- * A measured round and the one of its plan before it, or after it where it is the first; none where the two cannot be
- * compared. `all` are newest first.
+ * A measured round and the one of its plan before it, or after it where it is the first; one of the same machine rather
+ * than the next one, because machines differ more than versions. None where the two cannot be compared. `all` are newest
+ * first.
  */
 export function pairOf(all: RoundEntry[], id: string): Pair | null {
   const rounds = comparable(all);
@@ -32,8 +33,10 @@ export function pairOf(all: RoundEntry[], id: string): Pair | null {
   const round = rounds[at];
   if (!round || round.imported) return null;
   const same = (other: RoundEntry) => other.plan === round.plan && !other.imported;
-  const before = rounds.slice(at + 1).find(same);
+  const isHere = (other: RoundEntry) => same(other) && other.cpu_model === round.cpu_model && other.cores === round.cores;
+  const nearest = (others: RoundEntry[]) => others.find(isHere) ?? others.find(same);
+  const before = nearest(rounds.slice(at + 1));
   if (before) return { a: before, b: round };
-  const after = rounds.slice(0, at).reverse().find(same);
+  const after = nearest(rounds.slice(0, at).reverse());
   return after ? { a: round, b: after } : null;
 }

@@ -820,6 +820,22 @@ test("did a server get slower since the last round of its plan: one choice", asy
   await done(page);
 });
 
+test("a round is compared with the one before it on its machine", async () => {
+  const page = await open(url);
+  await page.route("**/api/index", async (route) => {
+    const index = await (await route.fetch()).json();
+    const newest = index.rounds.find((round) => round.plan === "all");
+    const last = index.rounds.findLastIndex((round) => round.plan === "all");
+    index.rounds[last].cpu_model = "Other processor";
+    index.rounds.splice(last + 1, 0, { ...newest, id: "older", started_at: "2026-11-20T00:00:00Z" });
+    await route.fulfill({ json: index });
+  });
+  await page.reload();
+  const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "all", exact: true }) });
+  await row.getByRole("link", { name: "What changed since 2026-11-20?" }).waitFor();
+  await done(page);
+});
+
 test("an earlier round of a plan names its machine where that is another one", async () => {
   const page = await open(url);
   await page.route("**/api/index", async (route) => {
