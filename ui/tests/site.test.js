@@ -282,6 +282,18 @@ test("the price that counts is the one in the field", async () => {
   await done(page);
 });
 
+test("a comparison counts the cost at the price of the ranking, and says it", async () => {
+  const id = roundOf("frameworks");
+  const page = await open(`${url}#/compare?a=${id}&b=${id}&metric=cost_per_million`);
+  await page.getByText("server CPU time at 0.04 per core-hour").waitFor();
+  const compared = await (await fetch(`${url}api/compare?a=${id}&b=${id}`)).json();
+  const cents = compared.rows.flatMap(({ pairs }) => (pairs.cost_per_million ? [(pairs.cost_per_million.a.estimate * 0.04) / 36] : []));
+  const shown = await page.locator("[role=row]:not(.head) [role=cell].num:nth-of-type(4)").allInnerTexts();
+  assert.ok(shown.length > 0 && shown.every((text) => text.endsWith("cents")), shown.join("; "));
+  for (const text of shown) assert.ok(cents.some((one) => Math.abs(parseFloat(text) / one - 1) < 0.05), `${text}: ${cents.join(" ")}`);
+  await done(page);
+});
+
 test("headings that sort have room for a finger", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}`, { viewport: { width: 390, height: 844 } });
   await page.locator("button.sort").first().waitFor();
