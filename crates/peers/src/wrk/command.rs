@@ -153,6 +153,16 @@ impl Variant {
         }
     }
 
+    /// What to use for arguments that are not this program's: wrk2's README calls its program wrk.
+    fn hint(self, arguments: &[String]) -> &'static str {
+        match self {
+            Self::Wrk if WRK2_OPTIONS.parse(arguments).is_ok() => {
+                "\npaceline: this is a command line of wrk2, whose program is named wrk too: use `paceline wrk2`"
+            }
+            Self::Wrk | Self::Wrk2 => "",
+        }
+    }
+
     /// The text of a wrong command line: the message, then the usage.
     fn usage(self, message: &str) -> ToolOutput {
         let usage = match self {
@@ -186,7 +196,9 @@ impl WrkCommand {
     /// What the program prints instead of a run.
     pub fn parse(variant: Variant, arguments: &[String]) -> Result<Self, ToolOutput> {
         let (arguments, record_file) = take_record_file(arguments).map_err(|problem| refusal(&problem))?;
-        let given = variant.options().parse(&arguments).map_err(|message| variant.usage(&message))?;
+        let given = variant.options().parse(&arguments).map_err(|message| {
+            variant.usage(&format!("{message}{}", variant.hint(&arguments)))
+        })?;
         let mut command = Self {
             variant,
             given_url: given.arguments.first().cloned().unwrap_or_default(),
@@ -426,6 +438,12 @@ mod tests {
             assert!(output.stderr.starts_with(stderr), "{line}: {output:?}");
             assert_eq!((output.status, output.stdout == WRK_USAGE), (1, has_usage), "{line}");
         }
+        for line in ["-t2 -R2000 http://127.0.0.1/", "--rate 2000 http://127.0.0.1/"] {
+            let output = parse(Variant::Wrk, line).unwrap_err();
+            assert!(output.stderr.ends_with("use `paceline wrk2`\n"), "{line}: {output:?}");
+            assert_eq!((output.status, output.stdout.as_str()), (1, WRK_USAGE));
+        }
+        assert!(!parse(Variant::Wrk, "-x http://127.0.0.1/").unwrap_err().stderr.contains("wrk2"));
         for line in ["http://127.0.0.1/", "-R0 http://127.0.0.1/"] {
             let output = parse(Variant::Wrk2, line).unwrap_err();
             assert_eq!(output.stderr, "Throughput MUST be specified with the --rate or -R option\n");
