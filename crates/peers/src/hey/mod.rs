@@ -156,4 +156,14 @@ Error distribution:
         let nothing = SUMMARY.replace("0.0120", "NaN").replace("0.0001", "NaN").replace("0.0048", "NaN");
         assert!(read(&PrintedReport::from_output(&nothing)).unwrap().times_ns.is_empty());
     }
+
+    #[test]
+    fn percentiles_are_read_from_either_version() {
+        for percent in ["95%", "95%%"] {
+            let distribution = format!("\nLatency distribution:\n  {percent} in 0.0120 secs\n");
+            let summary = format!("{SUMMARY}{distribution}");
+            let times_ns = read(&PrintedReport::from_output(&summary)).unwrap().times_ns;
+            assert_eq!(times_ns.get("p95"), Some(&12e6), "{percent}");
+        }
+    }
 }

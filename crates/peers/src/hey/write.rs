@@ -186,6 +186,9 @@ fn push_bars(text: &mut String, times: &Histogram) {
 }
 
 /// As hey reads them off the sorted times: each at another request, so that few requests have few percentiles.
+///
+/// The template has `%%` (`requester/print.go`), of which `Fprintf` makes a single sign (`printf` in
+/// `requester/report.go`): so in 0.1.4 and in hey's master. Builds of 0.1.5 print both; a summary is read with either.
 fn push_percentiles(text: &mut String, times: &Histogram) {
     let count = times.count();
     if count == 0 {
