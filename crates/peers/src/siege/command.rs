@@ -190,6 +190,9 @@ impl SiegeCommand {
         }
         reading.has_log |= log_file.is_some();
         reading.log_file = log_file.filter(|file| !file.is_empty()).or(reading.log_file);
+        if given.arguments.len() > 1 {
+            command.notes.push("of several URLs only the last is requested, as with siege");
+        }
         let targets = reading.targets(&given.arguments, inputs)?;
         command.finish(&reading, &targets)?;
         Ok(command)
@@ -339,9 +342,9 @@ impl Reading {
         Ok(())
     }
 
-    /// The URLs to request.
+    /// The URLs to request: the last one of the command line (`parse_cmdline`), or those of the file.
     fn targets(&self, given: &[String], inputs: &dyn ToolInputs) -> Result<Vec<Target>, ToolOutput> {
-        if let Some(url) = given.first().map(String::as_str).or(self.settings.get("url")) {
+        if let Some(url) = given.last().map(String::as_str).or(self.settings.get("url")) {
             return Ok(vec![Target::parse(url).map_err(|problem| wrong(&format!("siege: {problem}")))?]);
         }
         let file = self.file.as_deref().ok_or_else(usage)?;

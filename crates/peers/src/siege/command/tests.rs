@@ -127,6 +127,14 @@ fn a_file_of_urls_is_a_mix() {
 }
 
 #[test]
+fn of_several_urls_the_last_is_requested() {
+    let command = parse("http://a/one -c 2 http://b/two", &NONE).unwrap();
+    assert_eq!(command.job().url.to_string(), "http://b/two");
+    assert!(command.notes.iter().any(|note| note.starts_with("of several URLs only the last")));
+    assert!(!parse("-N http://b/two", &NONE).unwrap().notes.iter().any(|note| note.contains("URLs")));
+}
+
+#[test]
 fn what_does_not_run_says_so() {
     for (line, stderr, status) in [
         ("", "SIEGE 4.0.7\n", 0),
