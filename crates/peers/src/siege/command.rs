@@ -194,11 +194,16 @@ impl SiegeCommand {
             command.notes.push("of several URLs only the last is requested, as with siege");
         }
         let targets = reading.targets(&given.arguments, inputs)?;
-        command.finish(&reading, &targets)?;
+        command.finish(&reading, &targets, inputs)?;
         Ok(command)
     }
 
-    fn finish(&mut self, reading: &Reading, targets: &[Target]) -> Result<(), ToolOutput> {
+    fn finish(
+        &mut self,
+        reading: &Reading,
+        targets: &[Target],
+        inputs: &dyn ToolInputs,
+    ) -> Result<(), ToolOutput> {
         let first = targets.first().ok_or_else(usage)?;
         let place = |url: &Url| (url.scheme, url.host.clone(), url.port);
         if let Some(other) = targets.iter().find(|target| place(&target.url) != place(&first.url)) {
@@ -208,7 +213,7 @@ impl SiegeCommand {
             )));
         }
         self.job = reading.job(first)?;
-        self.job.requests = targets.iter().map(|target| reading.request(target)).collect();
+        self.job.requests = targets.iter().map(|target| reading.request(target, inputs)).collect();
         let users = u64::from(reading.users);
         // With a time, siege ignores -r N (`ds_module_check` in `src/init.c`), and goes through the URLs of -r once
         // repeatedly (`start` in `src/browser.c`).
@@ -390,7 +395,7 @@ impl Reading {
     }
 
     /// A request with siege's headers, in its order.
-    fn request(&self, target: &Target) -> RequestSpec {
+    fn request(&self, target: &Target, inputs: &dyn ToolInputs) -> RequestSpec {
         let mut headers = Headers::default();
         let mut add = |name: &str, value: &str| headers.0.push((name.to_owned(), value.to_owned()));
         if let Some(credentials) = self.settings.get("login") {
@@ -409,14 +414,25 @@ impl Reading {
             method: target.method.clone(),
             path: Some(target.url.path.clone()),
             headers,
-            body: target.data.clone().map(|data| match data {
-                Data::Text(text) => Content::Text(text),
-                Data::File(file) => Content::File { file: file.into() },
-            }),
+            body: target.data.as_ref().map(|data| content(data, inputs)),
             omit: ["User-Agent", "Accept"].map(str::to_owned).to_vec(),
             literal: true,
             ..RequestSpec::default()
         }
+    }
+}
+
+/// What is sent of some data. siege trims a file of text (`load_file` in `src/load.c` of 4.0.7). One that is not UTF-8
+/// is sent as it is, and one that cannot be opened is left to the run, which names it.
+fn content(data: &Data, inputs: &dyn ToolInputs) -> Content {
+    // The white space of C.
+    let blank = [' ', '\t', '\n', '\r', '\u{b}', '\u{c}'];
+    match data {
+        Data::Text(text) => Content::Text(text.clone()),
+        Data::File(file) => match data.is_trimmed().then(|| inputs.read(file)) {
+            Some(Ok(text)) => Content::Text(text.trim_matches(blank).to_owned()),
+            Some(Err(_)) | None => Content::File { file: file.into() },
+        },
     }
 }
 

@@ -30,32 +30,48 @@ pub enum Data {
 /// The type of data without another one.
 const FORM: &str = "application/x-www-form-urlencoded";
 
+/// Endings of files' names, each with the type of the content and whether that is text: from siege's list (`tmap` in
+/// `src/load.c` of 4.0.7) the types that requests usually have.
+const FILE_TYPES: [(&str, &str, bool); 20] = [
+    ("json", "application/json", false),
+    ("xml", "text/xml", true),
+    ("yml", "application/x-yaml", true),
+    ("csv", "text/csv", true),
+    ("txt", "text/plain", true),
+    ("asc", "text/plain", true),
+    ("html", "text/html", true),
+    ("htm", "text/html", true),
+    ("md", "text/x-markdown", true),
+    ("js", "application/x-javascript", false),
+    ("proto", "application/x-protobuf", false),
+    ("bin", "application/octet-stream", false),
+    ("gz", "application/x-gzip", false),
+    ("zip", "application/zip", false),
+    ("pdf", "application/pdf", false),
+    ("png", "image/png", false),
+    ("jpg", "image/jpeg", false),
+    ("jpeg", "image/jpeg", false),
+    ("gif", "image/gif", false),
+    ("svg", "image/svg+xml", true),
+];
+
 impl Data {
-    /// The type without `-T`. That of a file follows from the ending of its name: from siege's list (`tmap` in
-    /// `src/load.c` of 4.0.7) the types that requests usually have.
+    /// The type without `-T`. That of a file follows from the ending of its name.
     pub fn content_type(&self) -> &'static str {
-        let Self::File(file) = self else { return FORM };
-        let ending = file.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        match ending.as_deref() {
-            Some("json") => "application/json",
-            Some("xml") => "text/xml",
-            Some("yml") => "application/x-yaml",
-            Some("csv") => "text/csv",
-            Some("txt" | "asc") => "text/plain",
-            Some("html" | "htm") => "text/html",
-            Some("md") => "text/x-markdown",
-            Some("js") => "application/x-javascript",
-            Some("proto") => "application/x-protobuf",
-            Some("bin") => "application/octet-stream",
-            Some("gz") => "application/x-gzip",
-            Some("zip") => "application/zip",
-            Some("pdf") => "application/pdf",
-            Some("png") => "image/png",
-            Some("jpg" | "jpeg") => "image/jpeg",
-            Some("gif") => "image/gif",
-            Some("svg") => "image/svg+xml",
-            Some(_) | None => FORM,
-        }
+        self.file_type().0
+    }
+
+    /// Whether siege removes white space around the content: that of a file of text. A name with an unknown ending is
+    /// that of a text.
+    pub fn is_trimmed(&self) -> bool {
+        self.file_type().1
+    }
+
+    fn file_type(&self) -> (&'static str, bool) {
+        let Self::File(file) = self else { return (FORM, false) };
+        let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let known = FILE_TYPES.iter().find(|(known, ..)| known.eq_ignore_ascii_case(ending));
+        known.map_or((FORM, true), |(_, content_type, is_text)| (*content_type, *is_text))
     }
 }
 

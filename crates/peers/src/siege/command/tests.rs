@@ -99,6 +99,19 @@ fn data_has_the_type_of_its_file() {
 }
 
 #[test]
+fn files_of_text_are_trimmed() {
+    let files = Files(&[("b.TXT", "\n a b\t\r\n"), ("b.json", "{}\n"), ("b", "x=1\n")]);
+    let body = |data: &str| {
+        let line = ["http://a/ POST ".to_owned() + data];
+        SiegeCommand::parse(&line, &files).unwrap().job().requests.remove(0).body.unwrap()
+    };
+    let file = |name: &str| Content::File { file: name.into() };
+    assert_eq!(body("<b.TXT"), Content::Text("a b".to_owned()));
+    assert_eq!(body("<b"), Content::Text("x=1".to_owned()));
+    assert_eq!((body("<b.json"), body("<missing.csv")), (file("b.json"), file("missing.csv")));
+}
+
+#[test]
 fn fields_of_one_name_are_all_sent() {
     let job = parse("-H A:1 -H accept:x -H A:2 http://a/", &NONE).unwrap().job();
     assert_eq!(headers(&job)[2..], ["A: 1", "accept: x", "A: 2"]);
