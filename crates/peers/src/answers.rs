@@ -4,7 +4,7 @@
 //! failures, so that they can be added only if there was no other failure.
 
 use crate::quantity::total;
-use paceline_record::{Block, Run, Times};
+use paceline_record::{Block, Phase, Run, Times};
 use paceline_stats::Histogram;
 
 /// Responses of any status.
@@ -18,9 +18,18 @@ pub(crate) fn answered_with(block: &Block, is_one: impl Fn(u16) -> bool) -> u64 
     total(found.map(|(_, count)| *count))
 }
 
-/// The responses that ended after the window: a tool that does not wait at the end of its time does not count them.
-pub(crate) fn late(block: &Block) -> u64 {
-    block.counts.ok.saturating_sub(block.completed_in_window)
+/// Responses in the window whose status is one of those: a tool that does not wait at the end of its time counts no
+/// later ones. The engine counts the valid ones (2xx: the tools expect nothing else). Of the others those are late that
+/// ended in an interval after the window. Intervals end with the window, except after a stop, and in a run of more than
+/// a quarter of an hour, whose intervals are longer than a second.
+pub(crate) fn answered_in_window(run: &Run, is_one: impl Fn(u16) -> bool) -> u64 {
+    let late_valid = run.total.counts.ok.saturating_sub(run.total.completed_in_window);
+    let is_other = |status: u16| !(200..300).contains(&status) && is_one(status);
+    let end_ns = run.phases.window.end_ns;
+    let after = run.intervals.iter().filter(|part| part.phase == Phase::Window && part.start_ns >= end_ns);
+    let late_others = total(after.map(|part| answered_with(&part.block, &is_other)));
+    let late = if is_one(200) { late_valid.saturating_add(late_others) } else { late_others };
+    answered_with(&run.total, &is_one).saturating_sub(late)
 }
 
 /// The requests without a response within the timeout. When a run is stopped, by `ab -t` or Ctrl-C, those in flight are

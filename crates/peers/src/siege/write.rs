@@ -3,7 +3,7 @@
 
 use super::command::{Log, SiegeCommand, VERSION};
 use crate::answers::{
-    answered, answered_with, late, timed_out, times_left_out, until_last_response, whole_times,
+    answered, answered_in_window, answered_with, timed_out, times_left_out, until_last_response, whole_times,
 };
 use crate::quantity::total;
 use crate::tool::{LogRow, ToolOutput, concerns};
@@ -47,21 +47,23 @@ pub fn begin(command: &SiegeCommand) -> ToolOutput {
 /// The text after the run.
 pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
     let counts = run.total.counts;
-    let of = |is: fn(u16) -> bool| answered_with(&run.total, is);
-    let (answered, errors) = (answered(&run.total), of(|status| matches!(status, 408 | 500..510)));
     let times = whole_times(&run.total);
     let is_cut = command.is_timed() || run.stopped;
     // At the end of its time siege does not wait for responses, and counts none of those that are outstanding.
-    let (late, seconds) =
-        if is_cut { (late(&run.total), run.window_s) } else { (0, until_last_response(run)) };
-    let in_time = answered.saturating_sub(late);
+    let of = |is: fn(u16) -> bool| match is_cut {
+        true => answered_in_window(run, is),
+        false => answered_with(&run.total, is),
+    };
+    let errors = of(|status| matches!(status, 408 | 500..510));
+    let in_time = of(|_| true);
+    let share_in_time = ratio(in_time as f64, answered(&run.total) as f64);
     let figures = Figures {
         hits: in_time.saturating_sub(errors),
         answered: in_time,
-        ok: of(|status| status < 400 || status == 401 || status == 407).saturating_sub(late),
+        ok: of(|status| status < 400 || status == 401 || status == 407),
         failed: total([errors, counts.connect_failed, counts.io_failed, timed_out(run)].into_iter()),
-        seconds,
-        bytes: (run.total.bytes.body as f64 * ratio(in_time as f64, answered as f64)) as u64,
+        seconds: if is_cut { run.window_s } else { until_last_response(run) },
+        bytes: (run.total.bytes.body as f64 * share_in_time) as u64,
         mean_s: times.mean().unwrap_or(0.0) / 1e9,
         longest_s: times.max().unwrap_or(0) as f64 / 1e9,
         shortest_s: times.min().unwrap_or(0) as f64 / 1e9,

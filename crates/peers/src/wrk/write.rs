@@ -7,7 +7,7 @@
 use super::command::{Variant, WrkCommand};
 use super::script::{SampleValues, ScriptErrors, ScriptResults};
 use super::units::{binary, metric, push_column, time_s, time_us};
-use crate::answers::{answered, answered_with, decoded, late, timed_out, with_failures};
+use crate::answers::{answered, answered_in_window, decoded, timed_out, with_failures};
 use crate::quantity::total;
 use crate::tool::{ToolOutput, concerns};
 use paceline_record::{LoopKind, Phase, Run, Times};
@@ -180,7 +180,7 @@ fn moments(histogram: &Histogram) -> (f64, f64) {
 
 /// The responses in the window. wrk does not wait for those that are outstanding at the end.
 fn complete(run: &Run) -> u64 {
-    answered(&run.total).saturating_sub(late(&run.total))
+    answered_in_window(run, |_| true)
 }
 
 fn errors(run: &Run) -> ScriptErrors {
@@ -189,7 +189,7 @@ fn errors(run: &Run) -> ScriptErrors {
         connect: counts.connect_failed,
         read: counts.io_failed,
         write: 0,
-        status: answered_with(&run.total, |status| status > 399),
+        status: answered_in_window(run, |status| status > 399),
         timeout: timed_out(run),
     }
 }

@@ -106,6 +106,21 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn responses_after_the_window_are_not_counted() {
+    let mut run = run();
+    run.total.completed_in_window = 990;
+    run.total.status.insert("503".to_owned(), 30);
+    let errors = |start_ns, count| {
+        let block = Block { status: [("503".to_owned(), count)].into(), ..Block::default() };
+        Interval::new(Phase::Window, start_ns, block)
+    };
+    run.intervals.extend([errors(1_000_000_000, 23), errors(2_000_000_000, 7)]);
+    let text = report(&command(Variant::Wrk, "-t1 -c4 -d2 http://127.0.0.1:44821/hello"), &run).stdout;
+    assert!(text.contains("\n  1013 requests in 2.00s, "), "{text}");
+    assert!(text.contains("\n  Non-2xx or 3xx responses: 23\n"), "{text}");
+}
+
+#[test]
 fn a_spectrum_of_wrk2_has_its_structure() {
     let command = command(Variant::Wrk2, "-t1 -c4 -d2 -U -R500 http://127.0.0.1:44821/hello");
     let text = report(&command, &run()).stdout;
