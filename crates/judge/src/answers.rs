@@ -4,7 +4,7 @@
 
 use crate::facts::{SHARES_NEED_S, is_open, is_websocket, look};
 use crate::{MAX_GENERATOR_BUSY, MIN_ACHIEVED, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
-use paceline_record::{Block, BodyFaults, Expectations, Lengths, Phase, Run, Served, Severity, Times};
+use paceline_record::{Block, BodyFaults, Counts, Expectations, Lengths, Phase, Run, Served, Severity, Times};
 use paceline_stats::ratio;
 use std::collections::BTreeMap;
 
@@ -248,9 +248,10 @@ fn no_answer(run: &Run, look: &str) -> String {
 }
 
 /// Judges all requests that did not end ok. Requests that only a growing queue left without a response are judged as
-/// overload, and those whose bodies could not be read as `body_changed`, unless others failed too.
+/// overload, and those whose bodies could not be read as `body_changed`, unless others failed too. Requests that the
+/// user cut off by stopping the run did not fail.
 pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
-    let counts = run.total.counts;
+    let counts = Counts { timed_out: run.exceeded_timeout(), ..run.total.counts };
     let is_queue = counts.failed() == 0 && overload::is_saturated(run);
     (counts.ok > 0 && counts.not_ok() > unreadable(run) && !is_queue).then(|| {
         let share = counts.not_ok_share();

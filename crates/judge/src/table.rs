@@ -273,7 +273,8 @@ verdict_table! {
 
     /// Requests did not end as `ok`. Those without a response (`timed_out`, `unsent`) count too, unless only a queue that
     /// grows explains them (`saturated`); all others are in no percentile of service or response time. Invalid where more
-    /// than 1 % failed, or more than `--max-errors` allows, if that is more; also if no session was completed.
+    /// than 1 % failed, or more than `--max-errors` allows, if that is more; also if no session was completed. Requests
+    /// in flight when the user stops the run do not count.
     FailedRequests "failed_requests" Run [Server] [Caution, Invalid: *severity] "Requests failed."
     {
         share: f64 = "failed requests as a share of all requests, 0 to 1",

@@ -909,6 +909,11 @@ fn failed_requests_make_a_run_invalid_above_one_percent() {
     assert_eq!(verdicts(closed(), accepted(0.09)), invalid("failed_requests"));
     let hanging = |run: &mut Run| (run.total.counts.ok, run.total.counts.timed_out) = (9_800, 200);
     assert_eq!(verdicts(closed(), hanging), invalid("failed_requests"), "requests without a response count");
+    let cut_off = |run: &mut Run| {
+        hanging(run);
+        run.stopped = true;
+    };
+    assert_eq!(verdicts(closed(), cut_off), [], "the user stopped the run");
     let sessions = |completed: u64| {
         move |run: &mut Run| {
             with_pauses(run, 0.0);

@@ -32,19 +32,6 @@ pub(crate) fn answered_in_window(run: &Run, is_one: impl Fn(u16) -> bool) -> u64
     answered_with(&run.total, &is_one).saturating_sub(late)
 }
 
-/// The requests without a response within the timeout. When a run is stopped, by `ab -t` or Ctrl-C, those in flight are
-/// cut off soon after, and have waited for less: the tools count them neither as complete nor as failed.
-pub(crate) fn timed_out(run: &Run) -> u64 {
-    let all = run.total.counts.timed_out;
-    if !run.stopped {
-        return all;
-    }
-    let waited = decoded(run.total.service_time_ns.as_ref());
-    // A cell of the histogram is narrower than a hundredth of its time.
-    let shorter = waited.count_at_or_below(run.timeout_ns / 100 * 99);
-    all.min(waited.count().saturating_sub(shorter))
-}
-
 /// The seconds from the start of the window until the last response, for tools that wait for it.
 pub(crate) fn until_last_response(run: &Run) -> f64 {
     let phases = &run.phases;

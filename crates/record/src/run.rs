@@ -199,6 +199,20 @@ impl Run {
         before.iter().map(common).sum()
     }
 
+    /// Requests of the window without a complete response within the timeout. When a run is stopped, those in flight
+    /// are cut off soon after: they are `timed_out` too, but have waited for less, and did not fail.
+    pub fn exceeded_timeout(&self) -> u64 {
+        let timed_out = self.total.counts.timed_out;
+        if !self.stopped {
+            return timed_out;
+        }
+        let times = self.total.service_time_ns.as_ref();
+        let waited = times.and_then(|times| times.decode().ok()).unwrap_or_default();
+        // A cell of the histogram is narrower than a hundredth of its time.
+        let shorter = waited.count_at_or_below(self.timeout_ns / 100 * 99);
+        timed_out.min(waited.count().saturating_sub(shorter))
+    }
+
     /// The memory by which the server's highest value in the window exceeds that before the load, for each open connection,
     /// in bytes; none if it was not sampled.
     pub fn server_bytes_per_connection(&self) -> Option<f64> {
@@ -420,7 +434,7 @@ pub struct Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counts, Phase, fixture};
+    use crate::{Counts, Phase, Times, fixture};
 
     #[test]
     fn memory_per_connection_counts_from_before_the_load() {
@@ -432,6 +446,19 @@ mod tests {
         assert_eq!(run.server_bytes_per_connection(), Some(1_000.0), "20 connections");
         run.connections.had = 0;
         assert_eq!(run.server_bytes_per_connection(), None);
+    }
+
+    #[test]
+    fn requests_cut_off_by_a_stop_have_not_exceeded_the_timeout() {
+        let mut run = fixture::run(0);
+        let mut waited = run.total.service_time_ns.as_ref().unwrap().decode().unwrap();
+        waited.record(640_000_000);
+        waited.record_n(run.timeout_ns, 2);
+        run.total.service_time_ns = Some(Times::from_histogram(&waited));
+        run.total.counts.timed_out = 3;
+        assert_eq!(run.exceeded_timeout(), 3);
+        run.stopped = true;
+        assert_eq!(run.exceeded_timeout(), 2);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! longest body and the sum of all, which give a lower bound; it is exact if there are two lengths.
 
 use super::command::{AbCommand, heading};
-use crate::answers::{answered, answered_with, connect_times, timed_out, whole_times, with_failures};
+use crate::answers::{answered, answered_with, connect_times, whole_times, with_failures};
 use crate::tool::{FirstResponse, ListedRequest, ToolOutput, concerns};
 use jiff::Timestamp;
 use paceline_job::Nanos;
@@ -343,7 +343,7 @@ impl AbReport<'_> {
     /// The exit status; a failure at which ab would have stopped is named as ab names it.
     fn end(&self, stderr: &mut String) -> u8 {
         let counts = self.run.total.counts;
-        if timed_out(self.run) > 0 {
+        if self.run.exceeded_timeout() > 0 {
             stderr.push_str("apr_pollset_poll: The timeout specified has expired (70007)\n");
             return TIMED_OUT;
         }

@@ -4,7 +4,7 @@
 
 use super::command::HeyCommand;
 use crate::answers::{
-    answered, connect_times, timed_out, times_left_out, until_last_response, whole_times, with_failures,
+    answered, connect_times, times_left_out, until_last_response, whole_times, with_failures,
 };
 use crate::tool::{ListedRequest, ToolOutput, concerns};
 use paceline_record::Run;
@@ -42,7 +42,7 @@ pub fn report(command: &HeyCommand, run: &Run) -> ToolOutput {
         (counts.connect_failed, connect_error(command, "connection refused")),
         (counts.io_failed, request_error(command, "EOF")),
         (
-            timed_out(run),
+            run.exceeded_timeout(),
             request_error(
                 command,
                 "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",

@@ -3,7 +3,7 @@
 
 use super::command::{Log, SiegeCommand, VERSION};
 use crate::answers::{
-    answered, answered_in_window, answered_with, timed_out, times_left_out, until_last_response, whole_times,
+    answered, answered_in_window, answered_with, times_left_out, until_last_response, whole_times,
 };
 use crate::quantity::total;
 use crate::tool::{LogRow, ToolOutput, concerns};
@@ -61,7 +61,7 @@ pub fn report(command: &SiegeCommand, run: &Run) -> ToolOutput {
         hits: in_time.saturating_sub(errors),
         answered: in_time,
         ok: of(|status| status < 400 || status == 401 || status == 407),
-        failed: total([errors, counts.connect_failed, counts.io_failed, timed_out(run)].into_iter()),
+        failed: total([errors, counts.connect_failed, counts.io_failed, run.exceeded_timeout()].into_iter()),
         seconds: if is_cut { run.window_s } else { until_last_response(run) },
         bytes: (run.total.bytes.body as f64 * share_in_time) as u64,
         mean_s: times.mean().unwrap_or(0.0) / 1e9,

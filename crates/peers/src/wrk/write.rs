@@ -7,7 +7,7 @@
 use super::command::{Variant, WrkCommand};
 use super::script::{SampleValues, ScriptErrors, ScriptResults};
 use super::units::{binary, metric, push_column, time_s, time_us};
-use crate::answers::{answered, answered_in_window, decoded, timed_out, with_failures};
+use crate::answers::{answered, answered_in_window, decoded, with_failures};
 use crate::quantity::total;
 use crate::tool::{ToolOutput, concerns};
 use paceline_record::{LoopKind, Phase, Run, Times};
@@ -190,7 +190,7 @@ fn errors(run: &Run) -> ScriptErrors {
         read: counts.io_failed,
         write: 0,
         status: answered_in_window(run, |status| status > 399),
-        timeout: timed_out(run),
+        timeout: run.exceeded_timeout(),
     }
 }
 
