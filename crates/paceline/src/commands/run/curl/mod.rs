@@ -4,6 +4,7 @@
 //! unknown flag is an error, since without it the request would be different.
 
 mod data;
+mod globbing;
 mod words;
 
 use super::form;
@@ -14,7 +15,6 @@ use data::{Data, Encoding};
 use paceline_http::Scheme;
 use paceline_job::{Content, Headers, Job, Protocol};
 use paceline_run::Inputs;
-use std::borrow::Cow;
 
 /// The meaning of a curl flag.
 #[derive(Clone, Copy)]
@@ -158,6 +158,9 @@ impl CurlCommand {
         if command.url.is_empty() {
             return Err(Complaint::usage("--curl: the command has no URL"));
         }
+        if !command.no_globbing {
+            command.url = globbing::single_url(&command.url)?;
+        }
         Ok(command)
     }
 
@@ -249,19 +252,11 @@ impl CurlCommand {
     }
 
     /// The URL as curl requests it, and the credentials in it as the value of `Authorization`.
-    ///
-    /// A backslash before a bracket is for curl, which reads brackets as a list of URLs (globbing).
     pub fn target(&self) -> (String, Option<String>) {
-        let mut url = Cow::Borrowed(self.url.as_str());
-        if !self.no_globbing {
-            for bracket in ["[", "]", "{", "}"] {
-                url = url.replace(&format!("\\{bracket}"), bracket).into();
-            }
+        match self.url.contains("://") {
+            true => without_user_info(&self.url),
+            false => without_user_info(&format!("http://{}", self.url)),
         }
-        if !url.contains("://") {
-            url = format!("http://{url}").into();
-        }
-        without_user_info(&url)
     }
 
     /// Puts the request into a job that has its URL.
@@ -415,6 +410,13 @@ mod tests {
     }
 
     #[test]
+    fn brackets_are_sent_with_globoff() {
+        let path = |line: &str| job(line).url.path;
+        assert_eq!(path("curl 'http://h/?a[1]={b}' -g"), "/?a[1]={b}");
+        assert_eq!(path("curl -g 'http://h/?a\\[\\]'"), "/?a\\[\\]");
+    }
+
+    #[test]
     fn short_flags_can_be_combined() {
         let joined = job("curl -sXPOST -uAladdin:'open sesame' -d a=1 -d b=2 http://h/");
         let request = &joined.requests[0];
@@ -477,6 +479,7 @@ mod tests {
             ("curl -H", "-H has no value"),
             ("curl -u me h", "-u has no password"),
             ("curl -s", "has no URL"),
+            ("curl 'http://h/page[1-3]'", "a list of URLs"),
         ] {
             let error = CurlCommand::parse(line).unwrap_err();
             assert!(error.what.contains(part), "{line}: {}", error.what);
