@@ -3,6 +3,7 @@
 //! The request is sent literally, without placeholders. Flags that only change what curl prints are ignored; any other
 //! unknown flag is an error, since without it the request would be different.
 
+mod connection;
 mod data;
 mod globbing;
 mod words;
@@ -11,10 +12,12 @@ use super::form;
 use super::target::without_user_info;
 use crate::exit::Complaint;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use connection::ConnectionSetting;
 use data::{Data, Encoding};
 use paceline_http::Scheme;
-use paceline_job::{Content, Headers, Job, Protocol};
+use paceline_job::{Content, Headers, IpVersion, Job, Protocol, TlsVersion};
 use paceline_run::Inputs;
+use std::path::Path;
 
 /// The meaning of a curl flag.
 #[derive(Clone, Copy)]
@@ -24,6 +27,7 @@ enum CurlFlag {
     Data(Encoding),
     Json,
     Part,
+    Upload,
     DataInQuery,
     Head,
     User,
@@ -35,6 +39,7 @@ enum CurlFlag {
     Compressed,
     NoGlobbing,
     Http(Protocol),
+    Connect(ConnectionSetting),
     Follow,
     MostRedirects,
     Url,
@@ -55,6 +60,7 @@ const FLAGS: &[(&str, &str, CurlFlag)] = &[
     ("", "--data-urlencode", CurlFlag::Data(Encoding::Percent)),
     ("", "--json", CurlFlag::Json),
     ("-F", "--form", CurlFlag::Part),
+    ("-T", "--upload-file", CurlFlag::Upload),
     ("-G", "--get", CurlFlag::DataInQuery),
     ("-I", "--head", CurlFlag::Head),
     ("-u", "--user", CurlFlag::User),
@@ -69,37 +75,67 @@ const FLAGS: &[(&str, &str, CurlFlag)] = &[
     ("", "--http1.1", CurlFlag::Http(Protocol::Http11)),
     ("", "--http2", CurlFlag::Http(Protocol::Http2)),
     ("", "--http2-prior-knowledge", CurlFlag::Http(Protocol::Http2)),
+    ("", "--http3", CurlFlag::Http(Protocol::Http3)),
+    ("", "--http3-only", CurlFlag::Http(Protocol::Http3)),
+    ("-x", "--proxy", CurlFlag::Connect(ConnectionSetting::Proxy)),
+    ("", "--resolve", CurlFlag::Connect(ConnectionSetting::Resolve)),
+    ("", "--connect-to", CurlFlag::Connect(ConnectionSetting::ConnectTo)),
+    ("", "--unix-socket", CurlFlag::Connect(ConnectionSetting::UnixSocket)),
+    ("-4", "--ipv4", CurlFlag::Connect(ConnectionSetting::IpVersion(IpVersion::V4))),
+    ("-6", "--ipv6", CurlFlag::Connect(ConnectionSetting::IpVersion(IpVersion::V6))),
+    ("", "--cacert", CurlFlag::Connect(ConnectionSetting::CaFile)),
+    ("-E", "--cert", CurlFlag::Connect(ConnectionSetting::CertFile)),
+    ("", "--key", CurlFlag::Connect(ConnectionSetting::KeyFile)),
+    // Without --tls-max curl offers all versions from this one on, and Paceline 1.2 and 1.3.
+    ("", "--tlsv1.2", CurlFlag::Ignored),
+    ("", "--tlsv1.3", CurlFlag::Connect(ConnectionSetting::TlsVersion(TlsVersion::Tls13))),
     ("-L", "--location", CurlFlag::Follow),
+    // Redirects to other hosts are not followed.
+    ("", "--location-trusted", CurlFlag::Follow),
     ("", "--max-redirs", CurlFlag::MostRedirects),
     ("", "--url", CurlFlag::Url),
     ("", "--basic", CurlFlag::Ignored),
     ("", "--path-as-is", CurlFlag::Ignored),
     ("", "--ssl-no-revoke", CurlFlag::Ignored),
+    ("", "--tcp-nodelay", CurlFlag::Ignored),
+    ("-q", "--disable", CurlFlag::Ignored),
     ("-s", "--silent", CurlFlag::Ignored),
     ("-S", "--show-error", CurlFlag::Ignored),
     ("-v", "--verbose", CurlFlag::Ignored),
     ("-i", "--include", CurlFlag::Ignored),
+    ("", "--show-headers", CurlFlag::Ignored),
     ("-f", "--fail", CurlFlag::Ignored),
     ("", "--fail-with-body", CurlFlag::Ignored),
     ("-N", "--no-buffer", CurlFlag::Ignored),
     ("-#", "--progress-bar", CurlFlag::Ignored),
     ("", "--no-progress-meter", CurlFlag::Ignored),
     ("-O", "--remote-name", CurlFlag::Ignored),
+    ("-J", "--remote-header-name", CurlFlag::Ignored),
+    ("", "--create-dirs", CurlFlag::Ignored),
     ("-o", "--output", CurlFlag::IgnoredValue),
+    ("", "--output-dir", CurlFlag::IgnoredValue),
+    ("", "--trace-ascii", CurlFlag::IgnoredValue),
     ("-D", "--dump-header", CurlFlag::IgnoredValue),
     ("-c", "--cookie-jar", CurlFlag::IgnoredValue),
     ("-w", "--write-out", CurlFlag::IgnoredValue),
     ("-m", "--max-time", CurlFlag::IgnoredValue),
     ("", "--connect-timeout", CurlFlag::IgnoredValue),
     ("", "--retry", CurlFlag::IgnoredValue),
+    ("", "--retry-delay", CurlFlag::IgnoredValue),
+    ("", "--retry-max-time", CurlFlag::IgnoredValue),
+    ("", "--retry-connrefused", CurlFlag::Ignored),
+    ("", "--retry-all-errors", CurlFlag::Ignored),
+    // It could only refuse the URL.
+    ("", "--proto", CurlFlag::IgnoredValue),
 ];
 
 impl CurlFlag {
     fn takes_value(self) -> bool {
         use CurlFlag::*;
         match self {
-            Method | Header | Data(_) | Json | Part | User | Bearer | Agent | Referer | Cookie
+            Method | Header | Data(_) | Json | Part | Upload | User | Bearer | Agent | Referer | Cookie
             | MostRedirects | Url | IgnoredValue => true,
+            Connect(setting) => setting.takes_value(),
             DataInQuery | Head | Insecure | Compressed | NoGlobbing | Http(_) | Follow | Ignored => false,
         }
     }
@@ -124,10 +160,14 @@ pub struct CurlCommand {
     cookies: Vec<String>,
     data: Vec<Data>,
     parts: Vec<String>,
+    /// The file of `-T`.
+    upload: Option<String>,
     in_query: bool,
     insecure: bool,
     no_globbing: bool,
     protocol: Option<Protocol>,
+    /// The settings of the connections, each with its value.
+    connection: Vec<(ConnectionSetting, String)>,
     follows: bool,
     most_redirects: Option<u16>,
 }
@@ -194,6 +234,7 @@ impl CurlCommand {
                 self.data.push(Data { encoding: Encoding::Json, value });
             }
             CurlFlag::Part => self.parts.push(value),
+            CurlFlag::Upload => self.upload = Some(value),
             CurlFlag::DataInQuery => self.in_query = true,
             CurlFlag::Head => self.method = Some("HEAD".to_owned()),
             CurlFlag::User if !value.contains(':') => {
@@ -218,6 +259,7 @@ impl CurlCommand {
             CurlFlag::Compressed => self.added.push(("Accept-Encoding", "gzip, deflate".to_owned())),
             CurlFlag::NoGlobbing => self.no_globbing = true,
             CurlFlag::Http(protocol) => self.protocol = Some(protocol),
+            CurlFlag::Connect(setting) => self.connection.push((setting, value)),
             CurlFlag::Follow => self.follows = true,
             // -1 is no limit.
             CurlFlag::MostRedirects if value == "-1" => self.most_redirects = Some(u16::MAX),
@@ -264,6 +306,9 @@ impl CurlCommand {
         // curl ignores it for other URLs.
         job.tls.insecure |= self.insecure && job.url.scheme == Scheme::Https;
         job.protocol = self.protocol.unwrap_or(job.protocol);
+        self.connection.iter().try_for_each(|(setting, value)| setting.fill(value, job))?;
+        let uploaded_name = self.uploaded_name(&job.url.path);
+        job.url.path.push_str(&uploaded_name);
         if self.follows {
             job.follow = self.most_redirects.unwrap_or(CURL_REDIRECTS);
         }
@@ -285,7 +330,7 @@ impl CurlCommand {
             }
             Some((content, kind)) => {
                 request.body = Some(content);
-                request.method = "POST".to_owned();
+                request.method = if self.upload.is_some() { "PUT" } else { "POST" }.to_owned();
                 form::add_boundary(&mut headers, &kind);
                 added.push(("Content-Type", kind));
             }
@@ -318,10 +363,21 @@ impl CurlCommand {
         }
     }
 
-    /// The body and its type.
+    /// The name that `-T` adds to a URL that ends with a slash (curl(1)); empty if it adds none.
+    fn uploaded_name(&self, path: &str) -> String {
+        let is_folder = path.ends_with('/') && !path.contains('?');
+        let file = self.upload.as_deref().filter(|file| is_folder && *file != "-");
+        let name = file.and_then(|file| Path::new(file).file_name()).unwrap_or_default();
+        form::percent_encoded(name.as_encoded_bytes(), b"-._~").replace('+', "%20")
+    }
+
+    /// The body and its type; curl sends no type with `-T`.
     fn body(&self, inputs: &mut Inputs) -> Result<Option<(Content, String)>, Complaint> {
         if !self.parts.is_empty() {
             return form::multipart(&self.parts).map(|form| Some((form.body, form.content_type)));
+        }
+        if let Some(file) = &self.upload {
+            return Ok(Some((Content::File { file: file.into() }, String::new())));
         }
         let content = data::content(&self.data, inputs)?;
         Ok(content.map(|content| (content, "application/x-www-form-urlencoded".to_owned())))
@@ -331,15 +387,8 @@ impl CurlCommand {
 fn meaning(flag: &str) -> Result<CurlFlag, Complaint> {
     let known = FLAGS.iter().find(|(short, long, _)| *short == flag || *long == flag);
     known.map(|(.., meaning)| *meaning).ok_or_else(|| {
-        let instead = match flag {
-            "-x" | "--proxy" => "remove it, and use --proxy of `paceline run`",
-            "--resolve" => "remove it, and use --resolve of `paceline run`",
-            "--cacert" | "-E" | "--cert" | "--key" => {
-                "remove it, and use --cacert, --cert and --key of `paceline run`"
-            }
-            _ => "remove it from the command, and use the flag of `paceline run` that does the same, if there is one",
-        };
-        Complaint::usage(format!("--curl: the flag {flag} is not supported")).hint(instead)
+        Complaint::usage(format!("--curl: the flag {flag} is not supported"))
+            .hint("remove it, and use the flag of `paceline run` that does the same, if there is one")
     })
 }
 
@@ -350,6 +399,7 @@ fn no_value(flag: &str) -> Complaint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_job::TlsSpec;
 
     fn job(line: &str) -> Job {
         let command = CurlCommand::parse(line).unwrap();
@@ -444,6 +494,7 @@ mod tests {
         assert_eq!(body("--json '{' --json '}'"), Content::Text("{}".to_owned()));
         assert_eq!(body("--data-urlencode n@FILE"), Content::Text("n=a+b%0D%0Ac%0A%FF".to_owned()));
         assert_eq!(body("--data-raw @FILE"), Content::Text(format!("@{}", file.display())));
+        assert_eq!(body("--data-binary @-"), Content::File { file: "-".into() });
     }
 
     #[test]
@@ -458,6 +509,40 @@ mod tests {
         let fields = job(upload).requests.remove(0).headers.0;
         assert_eq!(fields.len(), 1, "{fields:?}");
         assert!(fields[0].1.starts_with("multipart/form-data; boundary=paceline-"), "{fields:?}");
+    }
+
+    #[test]
+    fn uploads_are_put_under_the_name_of_their_file() {
+        let put = |line: &str| {
+            let mut job = job(line);
+            let request = job.requests.remove(0);
+            assert_eq!(request.body, Some(Content::File { file: "/a/b c".into() }));
+            assert_eq!(request.headers, Headers::default());
+            (request.method, job.url.path)
+        };
+        let result = |method: &str, path: &str| (method.to_owned(), path.to_owned());
+        assert_eq!(put("curl -T '/a/b c' http://h/d/"), result("PUT", "/d/b%20c"));
+        assert_eq!(put("curl http://h --upload-file '/a/b c' -X POST"), result("POST", "/b%20c"));
+        assert_eq!(put("curl http://h/d -T'/a/b c'"), result("PUT", "/d"));
+        assert_eq!(put("curl http://h/?d/ -T '/a/b c'"), result("PUT", "/?d/"));
+    }
+
+    #[test]
+    fn connections_are_those_of_curl() {
+        let tls = job("curl --cacert a -E b --key c --tlsv1.3 --http3 https://h/");
+        let files = [&tls.tls.ca_file, &tls.tls.cert_file, &tls.tls.key_file];
+        assert_eq!(files.map(|file| file.as_deref()), ["a", "b", "c"].map(|file| Some(Path::new(file))));
+        assert_eq!((tls.tls.version, tls.protocol), (Some(TlsVersion::Tls13), Protocol::Http3));
+        let plain = job("curl --cacert a --tlsv1.3 -4 --unix-socket /s http://h/");
+        assert_eq!((plain.tls, plain.ip_version), (TlsSpec::default(), Some(IpVersion::V4)));
+        assert_eq!(plain.unix_socket.as_deref(), Some(Path::new("/s")));
+        let named = job("curl --resolve +h:80:127.0.0.1 --resolve h:80:::1 --connect-to ::a: h");
+        assert_eq!(named.resolve, ["h:80:127.0.0.1", "h:80:::1"]);
+        assert_eq!(named.connect_to.as_deref(), Some("::a:"));
+        assert_eq!(job("curl -x p:3128 h").proxy.unwrap().to_string(), "http://p:3128");
+        let twice = CurlCommand::parse("curl h --connect-to ::a: --connect-to ::b:").unwrap();
+        let complaint = twice.fill(&mut Job::default(), &mut Inputs::default()).unwrap_err();
+        assert!(complaint.what.contains("--connect-to ::b: is a second one"), "{}", complaint.what);
     }
 
     #[test]
