@@ -2,16 +2,17 @@
 // closed loop reached.
 import type { RowPage, TablePage } from "../wire";
 import { rate, time } from "../format";
-import { isSound } from "../ranking";
+import { isSound, validValue } from "../ranking";
 import { Plot, draw, rateTick, timeAxis, timeTick, type Markish } from "./plot";
 import { PERCENTILES } from "./percentiles";
 import type { ChartSource } from "./source";
 import { spread } from "./spectrum";
 
-/** What a server has to keep to: a percentile at or below a time. */
+/** What a server has to keep to: the time that this share of the requests may take at most. */
 export interface Objective {
   metric: string;
   name: string;
+  share: number;
   ns: number;
 }
 
@@ -19,35 +20,40 @@ export interface Objective {
 export interface Capacity {
   met: number | null;
   missed: number | null;
+  /** Whether every rate met it. */
+  every: boolean;
 }
 
 const rowOf = (table: TablePage, server: string) => table.rows.find((row) => row.server === server);
 const offered = (table: TablePage) => table.load.rate_per_s ?? 0;
 
-/** Whether a row met an objective: every launch counts, so the upper end has to be at or below the limit. */
-function met(row: RowPage, objective: Objective): boolean | null {
-  if (!isSound(row)) return row.standing === "overloaded" ? false : null;
-  const value = row.values[objective.metric];
+/**
+ * Whether a row met an objective; null where that is open. Every launch counts, so the upper end has to be at or below
+ * the limit, and for a miss the lower end above it. A failed request counts as one that took too long: with more of them
+ * than the objective leaves the row missed it, and with fewer the percentile of the others does not prove that it met it.
+ */
+function met(row: RowPage | undefined, objective: Objective): boolean | null {
+  if (!row || !isSound(row)) return row?.standing === "overloaded" ? false : null;
+  const failed = row.values["not_ok_share"]?.estimate ?? 0;
+  if (failed > 1 - objective.share) return false;
+  const value = validValue(row, objective.metric);
   if (!value || value.too_few) return null;
-  return !value.at_least && value.estimate <= objective.ns;
+  if (value.low > objective.ns) return false;
+  return failed === 0 && !value.at_least && value.high <= objective.ns ? true : null;
 }
 
 export function capacity(steps: TablePage[], server: string, objective: Objective): Capacity {
-  const known = steps.flatMap((step) => {
-    const row = rowOf(step, server);
-    const is = row ? met(row, objective) : null;
-    return is === null ? [] : [{ rate: offered(step), is }];
-  });
-  const missed = known.find((step) => !step.is)?.rate ?? null;
-  const before = known.filter((step) => step.is && (missed === null || step.rate < missed));
-  return { met: before[before.length - 1]?.rate ?? null, missed };
+  const all = steps.map((step) => ({ rate: offered(step), is: met(rowOf(step, server), objective) }));
+  const missed = all.find((step) => step.is === false)?.rate ?? null;
+  const before = all.filter((step) => step.is && (missed === null || step.rate < missed));
+  return { met: before[before.length - 1]?.rate ?? null, missed, every: all.every((step) => step.is) };
 }
 
-export function capacityText({ met, missed }: Capacity, objective: Objective): string {
+export function capacityText({ met, missed, every }: Capacity, objective: Objective): string {
   const goal = `${objective.name} ≤ ${timeTick(objective.ns)}`;
   if (met === null && missed === null) return `The capacity for ${goal} is not known.`;
   if (met === null) return `Capacity below ${rate(missed!)}/s for ${goal}.`;
-  if (missed === null) return `Capacity at least ${rate(met)}/s for ${goal}: every rate met it.`;
+  if (missed === null) return `Capacity at least ${rate(met)}/s for ${goal}${every ? ": every rate met it" : ""}.`;
   return `Capacity between ${rate(met)} and ${rate(missed)}/s for ${goal}.`;
 }
 

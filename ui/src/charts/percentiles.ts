@@ -7,10 +7,10 @@ import { Plot, draw, nameMargin, roomyLog, timeAxis, timeTick, type Markish } fr
 import type { ChartSource } from "./source";
 
 export const PERCENTILES = [
-  { metric: "time_ns_p50", name: "p50", colour: "var(--c0)" },
-  { metric: "time_ns_p90", name: "p90", colour: "var(--c2)" },
-  { metric: "time_ns_p99", name: "p99", colour: "var(--c4)" },
-  { metric: "time_ns_p99_9", name: "p99.9", colour: "var(--c1)" },
+  { metric: "time_ns_p50", name: "p50", share: 0.5, colour: "var(--c0)" },
+  { metric: "time_ns_p90", name: "p90", share: 0.9, colour: "var(--c2)" },
+  { metric: "time_ns_p99", name: "p99", share: 0.99, colour: "var(--c4)" },
+  { metric: "time_ns_p99_9", name: "p99.9", share: 0.999, colour: "var(--c1)" },
 ] as const;
 
 export const ROW = 26;
