@@ -10,8 +10,6 @@ use paceline_store::archive::ROUND;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The entries of a folder that are looked into.
-const MAX_FOLDERS: usize = 1_000;
 /// Levels of folders below the given one: `MACHINE/ROUND`.
 const MAX_LEVELS: usize = 2;
 
@@ -35,7 +33,7 @@ fn search(folder: &Path, levels: usize, found: &mut Vec<PathBuf>) {
     } else if levels > 0
         && let Ok(entries) = fs::read_dir(folder)
     {
-        for entry in entries.take(MAX_FOLDERS).flatten().filter(|entry| entry.path().is_dir()) {
+        for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
             search(&entry.path(), levels - 1, found);
         }
     }
@@ -73,4 +71,23 @@ pub fn result(path: &Path) -> Result<SingleResult, WebError> {
     }
     let failed = |source| WebError::Record { place: path.display().to_string(), source };
     Ok(SingleResult::Run(Box::new(read_run(&text).map_err(failed)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_of_a_folder_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let rounds: Vec<PathBuf> =
+            (0..1_500).map(|number| folder.path().join(format!("round-{number:04}"))).collect();
+        for round in &rounds {
+            fs::create_dir(round).unwrap();
+            fs::write(round.join(ROUND), "{}").unwrap();
+        }
+        // Files beside the rounds are no folders.
+        fs::write(folder.path().join("README.md"), "").unwrap();
+        assert_eq!(find(folder.path()).unwrap(), rounds);
+    }
 }
