@@ -59,6 +59,14 @@ pub enum WebError {
         /// The id of both.
         id: String,
     },
+    /// A round with an id that gives a file of a site too long a name. The ids that Paceline writes are shorter.
+    #[error("the round {round:?} has the id {id:?}…, which is too long for a file of a site: leave out the round")]
+    LongId {
+        /// The id of the round.
+        round: String,
+        /// The beginning of the id of the round, of a trial or of a server.
+        id: String,
+    },
     /// A folder that holds no exported round.
     #[error("{path} has no exported round: there is no round.json in the folder or its subfolders")]
     NoExport {
@@ -109,6 +117,7 @@ impl WebError {
             | WebError::NotSite { .. }
             | WebError::Unreadable(_)
             | WebError::SameRound { .. }
+            | WebError::LongId { .. }
             | WebError::NoExport { .. }
             | WebError::Record { .. }
             | WebError::Archive(_)

@@ -8,7 +8,7 @@ use crate::assets::{self, ASSETS};
 use crate::content::page_json;
 use crate::guard::CONTENT_SECURITY_POLICY;
 use crate::page::{CapacityPage, ComparePage, IndexPage, OverallPage, RoundEntry, RoundPage, RunPage};
-use crate::{Library, WebError};
+use crate::{Library, ReadRound, WebError};
 use paceline_report::Report;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -27,6 +27,10 @@ const UNFINISHED: &str = "unfinished";
 const DIGITS: usize = 16;
 /// The name of the element that refers to the pages (`ui/src/api.ts`), by which a site is recognised too.
 const MARK: &str = "paceline-pages";
+
+/// The longest id of a site, in bytes of the name of its file: the name of a comparison has two of them, and a file
+/// system allows 255 bytes.
+const MAX_ID_BYTES: usize = 110;
 
 /// Takes pages by the paths that a server would have for them.
 pub(crate) trait PageSink {
@@ -68,8 +72,9 @@ pub struct SiteContents {
 /// id of each round before it is read.
 ///
 /// # Errors
-/// [`WebError::NotSite`] when the folder has other contents, [`WebError::Unreadable`] when a round cannot be read, or
-/// what is wrong with a record or a file. An earlier site then stays as it was.
+/// [`WebError::NotSite`] when the folder has other contents, [`WebError::Unreadable`] when a round cannot be read,
+/// [`WebError::LongId`] when no file can be named after one of its ids, or what is wrong with a record or a file. An
+/// earlier site then stays as it was.
 pub fn write_site(
     library: &Library,
     folder: &Path,
@@ -89,6 +94,7 @@ pub fn write_site(
     for entry in &rounds {
         reading(&entry.id);
         let read = library.round(&entry.id)?;
+        check_ids(entry, &read)?;
         pages.put_round(read.page(), read.report())?;
         pages.put(format!("/api/rounds/{}/servers", entry.id), &read.page().servers)?;
         for trial in read.trials() {
@@ -118,6 +124,22 @@ pub fn write_site(
     pages.write("/api/answers", library.answers()?.plain())?;
     (contents.files, contents.bytes) = pages.finish()?;
     Ok(contents)
+}
+
+/// Refuses a round with an id that is too long for the name of a file. Imported rounds have no pages of servers.
+fn check_ids(entry: &RoundEntry, read: &ReadRound) -> Result<(), WebError> {
+    let trials = read.trials().iter().map(|trial| &trial.id);
+    let servers = read.page().servers.keys().filter(|_| !entry.imported);
+    let mut ids = std::iter::once(&entry.id).chain(trials).chain(servers);
+    match ids.find(|id| encoded(id).len() > MAX_ID_BYTES) {
+        Some(id) => Err(WebError::LongId { round: start(&entry.id), id: start(id) }),
+        None => Ok(()),
+    }
+}
+
+/// The beginning of an id, for a message.
+fn start(id: &str) -> String {
+    id.chars().take(40).collect()
 }
 
 /// The comparisons of the newest rounds of each plan.
@@ -166,17 +188,22 @@ fn has_only_unfinished(folder: &Path) -> bool {
         && names(&folder.join(PAGES)).is_some_and(|names| names == [UNFINISHED])
 }
 
-/// The file of a page in the folder of pages: letters, digits, `_` and `-` of its path stay, and every other byte
-/// becomes `~` with two hexadecimal digits, so that no id can name another folder.
+/// The file of a page in the folder of pages.
 fn file_name(path: &str) -> String {
+    encoded(path.trim_start_matches("/api/")) + ".json"
+}
+
+/// A path as names of folders and a file: its letters, digits, `_` and `-` stay, and every other byte becomes `~` with two
+/// hexadecimal digits, so that no id can name another folder.
+fn encoded(path: &str) -> String {
     let mut name = String::new();
-    for byte in path.trim_start_matches("/api/").bytes() {
+    for byte in path.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'/' => name.push(char::from(byte)),
             other => name.push_str(&format!("~{other:02x}")),
         }
     }
-    name.replace("//", "/~2f") + ".json"
+    name.replace("//", "/~2f")
 }
 
 /// A folder of pages that is being written.

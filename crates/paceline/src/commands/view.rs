@@ -195,6 +195,7 @@ pub fn complain(error: WebError) -> anyhow::Error {
         | WebError::NotFound { .. }
         | WebError::Unreadable(_)
         | WebError::SameRound { .. }
+        | WebError::LongId { .. }
         | WebError::Request(_) => Complaint::usage(what),
         WebError::NotSite { .. } => Complaint::usage(what)
             .hint("name a new folder with -o, or an empty one: files in the folder of a site are removed"),

@@ -1,8 +1,12 @@
 //! Sites of files: complete, the same for the same rounds, and never written over other files.
 
 use crate::{root, served};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use paceline_web::{Library, WebError, write_site};
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Writes a site of two rounds of different machines, which are a level deeper than in `history`.
@@ -92,5 +96,23 @@ fn a_round_that_cannot_be_read_is_named_and_the_site_stays() {
     let library = Library::of_folder(&folder.path().join("results")).unwrap();
     let refused = write_site(&library, &folder.path().join("public"), &mut |_| {}).unwrap_err();
     assert!(refused.chain().contains("sold-on-go-2026-11-21"), "{refused}");
+    assert!(kept.join("index.json").is_file());
+}
+
+#[test]
+fn an_id_that_is_too_long_for_a_file_is_named_with_its_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = pages(&site(folder.path(), "public"));
+    let trials = folder.path().join("results/here/sold-on-go-2026-11-21/trials.ndjson.gz");
+    let mut text = String::new();
+    GzDecoder::new(fs::read(&trials).unwrap().as_slice()).read_to_string(&mut text).unwrap();
+    let forged = text.replace("\"id\":\"scala-play\"", &format!("\"id\":\"{}\"", "play".repeat(100)));
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(forged.as_bytes()).unwrap();
+    fs::write(&trials, packer.finish().unwrap()).unwrap();
+    let library = Library::of_folder(&folder.path().join("results")).unwrap();
+    let refused = write_site(&library, &folder.path().join("public"), &mut |_| {}).unwrap_err();
+    let is_named = matches!(&refused, WebError::LongId { round, .. } if round == "20261121-231333-85ab997a");
+    assert!(is_named, "{refused}");
     assert!(kept.join("index.json").is_file());
 }
