@@ -149,6 +149,9 @@ export function rate(perS: number): string {
   return perS >= 1e6 ? `${significant(perS / 1e6, 3)} M` : perS >= 100 ? whole(perS) : significant(perS, 3);
 }
 
+/** A rate that a load offers: whole from 100 per second on, below it with as few digits as it needs. */
+export const offeredRate = (perS: number): string => (perS >= 100 ? whole(perS) : String(+perS.toPrecision(3)));
+
 /** `2026-11-21 18:33 UTC`. */
 export function moment(rfc3339: string): string {
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d.*Z$/.test(rfc3339) ? `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)} UTC` : rfc3339;
@@ -162,7 +165,7 @@ function loadKind(load: Load): string {
   if (load.capacity) return `capacity with ${load.capacity.objective}`;
   if (load.share) return `${percent(load.share.share)} of each server's capacity offered`;
   if (load.kind === "closed") return "closed loop";
-  return load.rate_per_s ? `${whole(load.rate_per_s)}/s offered` : "open loop";
+  return load.rate_per_s ? `${offeredRate(load.rate_per_s)}/s offered` : "open loop";
 }
 
 /** `closed loop, 64 connections, 10 s` or `2,000/s offered, 64 connections, 10 s`. */

@@ -684,7 +684,7 @@ test("loads that differ in arrivals, length or the connections to the database h
     const round = await (await route.fetch()).json();
     const table = round.tables.find((one) => one.load.database);
     const load = { name: "one", kind: "open", rate_per_s: 2000, connections: 64, depth: 1, warmup_s: 1, database: { database: "postgresql", pool: 8 } };
-    const loads = [load, { ...load, name: "two", arrivals: "poisson" }, { ...load, name: "three", database: { ...load.database, pool: 32 } }, { ...load, name: "four", duration_s: 60 }];
+    const loads = [load, { ...load, name: "two", arrivals: "poisson" }, { ...load, name: "three", database: { ...load.database, pool: 32 } }, { ...load, name: "four", duration_s: 60 }, { ...load, name: "five", rate_per_s: 0.5 }];
     round.tables = loads.map((load) => ({ ...table, id: load.name, load }));
     await route.fulfill({ json: round });
   });
@@ -696,6 +696,8 @@ test("loads that differ in arrivals, length or the connections to the database h
   await page.getByRole("heading", { name: /64 connections, pool of 32/ }).waitFor();
   await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=four`);
   await page.getByRole("heading", { name: /64 connections, 60 s, pool of 8/ }).waitFor();
+  await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=five`);
+  await page.getByRole("heading", { name: /\b0\.5\/s offered, 64 connections/ }).waitFor();
   await done(page);
 });
 

@@ -89,6 +89,12 @@ pub fn value(value: f64) -> String {
     rounded(value, (magnitude(value) - 2).min(0))
 }
 
+/// A rate that a load offers: whole from 100 per second on, below it to three significant digits, as few as it needs.
+pub fn offered_rate(per_s: f64) -> String {
+    let text = value(per_s);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +151,22 @@ mod tests {
             [(39_077.64, "39,078"), (2_957.67, "2,958"), (0.338, "0.338"), (27.4, "27.4"), (0.0, "0")];
         for (number, text) in table {
             assert_eq!(value(number), text);
+        }
+    }
+
+    #[test]
+    fn offered_rates_below_one_are_not_zero() {
+        for (rate, text) in [
+            (0.0, "0"),
+            (1.0 / 60.0, "0.0167"),
+            (0.5, "0.5"),
+            (1.25, "1.25"),
+            (50.0, "50"),
+            (100.4, "100"),
+            (2_000.0, "2,000"),
+            (1_039_305.0, "1,039,305"),
+        ] {
+            assert_eq!(offered_rate(rate), text);
         }
     }
 

@@ -120,7 +120,7 @@ pub fn title(table: &Table) -> String {
     let title = match (table.load.kind, table.load.rate_per_s) {
         _ if table.load.capacity.is_some() => format!("{}, capacity", table.workload),
         (LoopKind::Open, Some(rate)) => {
-            format!("{}, open loop at {} requests/s", table.workload, number::whole(rate))
+            format!("{}, open loop at {} requests/s", table.workload, number::offered_rate(rate))
         }
         (LoopKind::Open, None) => {
             let of_own =
@@ -190,9 +190,10 @@ pub fn load(table: &Table) -> String {
     parts.extend(load.duration_s.map(|s| format!("{s} s windows{warmup}")));
     parts.extend(load.requests.map(|n| counted(n, "request", "requests")));
     parts.extend(load.scaled.as_ref().map(|scaled| {
-        let rate = scaled.rate_per_s.map(|rate| format!(" at {}/s", number::whole(rate))).unwrap_or_default();
+        let rate = scaled.rate_per_s.map(|rate| format!(" at {}/s", number::offered_rate(rate)));
+        let (factor, rate) = (number::value(scaled.factor), rate.unwrap_or_default());
         let connections = counted(scaled.connections, "connection", "connections");
-        format!("scaled by {} from the plan's {connections}{rate}", number::value(scaled.factor))
+        format!("scaled by {factor} from the plan's {connections}{rate}")
     }));
     parts.join(", ")
 }
@@ -211,10 +212,8 @@ pub fn form(table: &Table) -> Option<String> {
 /// The fixed rate at which generator-bound rows are compared: `at 2,000/s`.
 pub fn reference(table: &Table) -> Option<String> {
     let load = table.reference_load.as_ref()?;
-    Some(
-        load.rate_per_s
-            .map_or_else(|| format!("in {}", load.name), |rate| format!("at {}/s", number::whole(rate))),
-    )
+    let rate = load.rate_per_s.map(|rate| format!("at {}/s", number::offered_rate(rate)));
+    Some(rate.unwrap_or_else(|| format!("in {}", load.name)))
 }
 
 /// The order of the rows, and the meaning of their ranks.

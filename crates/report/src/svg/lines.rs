@@ -208,7 +208,7 @@ fn load_curve(canvas: &mut Canvas, curve: &[&Table], table: &Table, row: &Row, t
     let x = Axis::fitting(0.0, far, PLOT);
     let y = times_axis(canvas, low, high, (plot_top, bottom));
     for tick in x.ticks(6) {
-        canvas.text((x.place(tick), bottom + 18.0), Anchor::Middle, "m", &number::whole(tick));
+        canvas.text((x.place(tick), bottom + 18.0), Anchor::Middle, "m", &number::offered_rate(tick));
     }
     draw(canvas, &lines, &x, &y);
     bottom + 44.0
