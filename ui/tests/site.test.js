@@ -1104,6 +1104,19 @@ test("verdicts of one name are all shown", async () => {
   await done(page);
 });
 
+test("a second without responses interrupts the lines of a run", async () => {
+  const page = await open(url);
+  await changedRun(page, ({ measured: { seconds } }) => {
+    const at = Math.floor(seconds.length / 2);
+    seconds[at] = { start_s: seconds[at].start_s, length_s: seconds[at].length_s, phase: seconds[at].phase, ok_per_s: 0, not_ok_per_s: 0 };
+  });
+  const chart = page.getByRole("img", { name: /over the run$/ });
+  await chart.waitFor();
+  const parts = await chart.locator("path").evaluateAll((all) => all.map((one) => (one.getAttribute("d") ?? "").split("M").length - 1));
+  assert.equal(parts.filter((count) => count === 2).length, 2, "median and p99 have two parts each");
+  await done(page);
+});
+
 test("a page that cannot be drawn says so, and the next one is drawn", async () => {
   const page = await open(url);
   await changedRun(page, (run) => delete run.measured.total);

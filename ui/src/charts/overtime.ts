@@ -35,31 +35,29 @@ function range(values: number[]): { low: number; high: number } {
   return { low, high };
 }
 
-const seconds = (series: Series): Stretch[] => (series.run.measured?.seconds ?? []).filter((s) => s.phase !== "drain");
+const seconds = (run: RunPage): Stretch[] => (run.measured?.seconds ?? []).filter((s) => s.phase !== "drain");
 const samples = (series: Series): UsagePoint[] => series.run.usage_points;
 
-function points(series: Series, of: (second: Stretch) => number | undefined): Point[] {
-  return seconds(series).flatMap((second) => {
-    const y = of(second);
-    return y === undefined ? [] : [{ x: second.start_s + second.length_s / 2, y }];
-  });
+/** A value of each second. Where there is none, as in a pause without responses, it is NaN, which interrupts the line. */
+function points(run: RunPage, of: (second: Stretch) => number | undefined): Point[] {
+  return seconds(run).map((second) => ({ x: second.start_s + second.length_s / 2, y: of(second) ?? NaN }));
 }
 
 /** The lines of a chart: solid ones, and dashed ones for p99. */
 function lines(over: Over, series: Series): { solid: Point[]; dashed: Point[] } {
   switch (over) {
     case "rate":
-      return { solid: points(series, (s) => s.ok_per_s), dashed: [] };
+      return { solid: points(series.run, (s) => s.ok_per_s), dashed: [] };
     case "errors":
-      return { solid: points(series, (s) => s.not_ok_per_s), dashed: [] };
+      return { solid: points(series.run, (s) => s.not_ok_per_s), dashed: [] };
     case "times":
-      return { solid: points(series, (s) => s.p50), dashed: points(series, (s) => s.p99) };
+      return { solid: points(series.run, (s) => s.p50), dashed: points(series.run, (s) => s.p99) };
     case "cpu":
       return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.cores_busy })), dashed: [] };
     case "memory":
       return { solid: samples(series).map((s) => ({ x: s.at_s, y: s.rss_bytes })), dashed: [] };
     case "lag":
-      return { solid: points(series, (s) => s.lag_p99), dashed: [] };
+      return { solid: points(series.run, (s) => s.lag_p99), dashed: [] };
     case "generator":
       return { solid: (series.run.measured?.generator_points ?? []).map((s) => ({ x: s.at_s, y: s.cores_busy })), dashed: [] };
     case "threads":
@@ -78,7 +76,7 @@ function marks(points: Point[], { colour, mark }: Line): Markish[] {
 export function hasData(over: Over, all: Series[]): boolean {
   // A constant number of threads is among the figures.
   if (over === "threads") return all.some((series) => new Set(samples(series).map((s) => s.threads)).size > 1);
-  return all.some((series) => lines(over, series).solid.some((point) => over !== "errors" || point.y > 0));
+  return all.some((series) => lines(over, series).solid.some((point) => (over === "errors" ? point.y > 0 : point.y >= 0)));
 }
 
 export function overTime(over: Over, all: Series[]): ChartSource {
@@ -122,7 +120,7 @@ export function overTime(over: Over, all: Series[]): ChartSource {
     },
     table: () => ({
       columns: ["run", "second", TITLES[over], ...(over === "times" ? ["p99"] : [])],
-      rows: drawn.flatMap(({ series, solid, dashed }) => solid.map((p, at) => [series.name, p.x, p.y, ...(over === "times" ? [dashed[at]?.y ?? ""] : [])])),
+      rows: drawn.flatMap(({ series, solid, dashed }) => solid.map((p, at) => [series.name, p.x, ...[p, ...dashed.slice(at, at + 1)].map(({ y }) => (y >= 0 ? y : ""))])),
     }),
   };
 }
@@ -184,8 +182,8 @@ export function heatMap(run: RunPage): ChartSource | null {
     })),
   ).filter((cell) => cell.count > 0);
   const { low, high } = range(cells.flatMap((c) => [c.y1, c.y2]));
-  const line = (of: (s: Stretch) => number | undefined) =>
-    measured.seconds.flatMap((s) => { const y = of(s); return y && s.phase !== "drain" ? [{ x: s.start_s + s.length_s / 2, y }] : []; });
+  const line = (of: (s: Stretch) => number | undefined) => points(run, (s) => of(s) || NaN);
+  const last = (of: (s: Stretch) => number | undefined) => line(of).filter((p) => p.y > 0).slice(-1);
   return {
     note: `Each cell: requests that took this long in this part of the run. A stronger colour means more requests (logarithmic scale). Lines: median and p99.${collectionsText(measured)}${warmUpText(measured)}`,
     draw: (width, height) =>
@@ -198,7 +196,7 @@ export function heatMap(run: RunPage): ChartSource | null {
           Plot.rect(cells, { x1: "x1", x2: "x2", y1: "y1", y2: "y2", fillOpacity: "count", fill: "var(--c0)", insetLeft: 0.5, insetTop: 0.5, clip: true }),
           Plot.lineY(line((s) => s.p99), { x: "x", y: "y", stroke: "var(--c1)", strokeWidth: 1.5, strokeDasharray: "4 3" }),
           Plot.lineY(line((s) => s.p50), { x: "x", y: "y", stroke: "var(--text)", strokeWidth: 1.5 }),
-          ...spread([...line((s) => s.p99).slice(-1).map((p) => ({ ...p, name: "p99" })), ...line((s) => s.p50).slice(-1).map((p) => ({ ...p, name: "p50" }))], low, high, height - 52)
+          ...spread([...last((s) => s.p99).map((p) => ({ ...p, name: "p99" })), ...last((s) => s.p50).map((p) => ({ ...p, name: "p50" }))], low, high, height - 52)
             .map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 8, textAnchor: "start", fill: "var(--text)" })),
           ...warmUpEnd(measured),
           ...collections(run, low, high),
@@ -233,8 +231,8 @@ export function fan(run: RunPage): ChartSource | null {
           Plot.rect(known, { x1: "x1", x2: "x2", y1: "p99", y2: "max", fill: "var(--c0)", fillOpacity: 0.13 }),
           Plot.rect(known, { x1: "x1", x2: "x2", y1: "p90", y2: "p99", fill: "var(--c0)", fillOpacity: 0.3 }),
           Plot.rect(known, { x1: "x1", x2: "x2", y1: "p50", y2: "p90", fill: "var(--c0)", fillOpacity: 0.55 }),
-          Plot.lineY(known, { x: "x", y: "p99", stroke: "var(--c1)", strokeWidth: 1.5 }),
-          Plot.lineY(known, { x: "x", y: "p50", stroke: "var(--text)", strokeWidth: 1.5 }),
+          Plot.lineY(points(run, (s) => s.p99), { x: "x", y: "y", stroke: "var(--c1)", strokeWidth: 1.5 }),
+          Plot.lineY(points(run, (s) => s.p50), { x: "x", y: "y", stroke: "var(--text)", strokeWidth: 1.5 }),
           ...names(known[known.length - 1]!, low, high, height).map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 4, textAnchor: "start", fill: "var(--text)" })),
           ...warmUpEnd(measured),
           ...collections(run, low, high),

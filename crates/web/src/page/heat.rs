@@ -3,7 +3,7 @@
 //! Built for the page of a run, from the histograms of its seconds; exports contain these in the classes used here, unless
 //! they would be too large.
 
-use super::series::judged;
+use super::series::{judged, stretches};
 use paceline_record::Run;
 use paceline_record::slim::CLASSES_PER_DECADE;
 use schemars::JsonSchema;
@@ -37,8 +37,8 @@ pub struct Column {
 impl Heat {
     /// The heat map of a run; none where its seconds have no histograms.
     pub fn from_run(run: &Run) -> Option<Self> {
-        let mut stretches: Vec<(u64, Vec<(i32, u64)>)> = Vec::new();
-        let seconds = run.intervals_by_time();
+        let mut groups: Vec<(u64, Vec<(i32, u64)>)> = Vec::new();
+        let seconds = stretches(run);
         for group in seconds.chunks(seconds.len().div_ceil(COLUMNS).max(1)) {
             let mut classes: Vec<(i32, u64)> = Vec::new();
             let intervals = group.iter().flat_map(|(_, intervals)| intervals);
@@ -46,13 +46,13 @@ impl Heat {
                 let histogram = (!times.histogram.is_empty()).then(|| times.decode().ok()).flatten()?;
                 classes.extend(histogram.bars().map(|(low, high, count)| (class((low + high) / 2), count)));
             }
-            stretches.push((group.first()?.0.start_ns, classes));
+            groups.push((group.first()?.0.start_ns, classes));
         }
-        let all = || stretches.iter().flat_map(|(_, classes)| classes).map(|(class, _)| *class);
+        let all = || groups.iter().flat_map(|(_, classes)| classes).map(|(class, _)| *class);
         let (lowest, highest) = (all().min()?, all().max()?);
-        let end = run.phases.window.end_ns.max(stretches.last()?.0.saturating_add(1));
-        let ends = stretches.iter().skip(1).map(|(start, _)| *start).chain([end]);
-        let columns = stretches.iter().zip(ends).filter_map(|((start, classes), end)| {
+        let end = run.phases.window.end_ns.max(groups.last()?.0.saturating_add(1));
+        let ends = groups.iter().skip(1).map(|(start, _)| *start).chain([end]);
+        let columns = groups.iter().zip(ends).filter_map(|((start, classes), end)| {
             let first = classes.iter().map(|(class, _)| *class).min()?;
             let last = classes.iter().map(|(class, _)| *class).max()?;
             let mut counts = vec![0_u64; (last - first + 1) as usize];
@@ -101,6 +101,12 @@ mod tests {
         assert_eq!(spans, [(0.0, 1.0), (1.0, 2.0)]);
         let counts: Vec<u64> = columns.iter().map(|column| column.counts.iter().sum()).collect();
         assert_eq!(counts, [6, 3]);
+        // A pause without responses has no column.
+        run.intervals.push(interval(Phase::Window, 6 * second));
+        run.phases.window.end_ns = 7 * second;
+        let columns = Heat::from_run(&run).unwrap().columns;
+        let spans: Vec<(f64, f64)> = columns.iter().map(|column| (column.start_s, column.end_s)).collect();
+        assert_eq!(spans, [(0.0, 1.0), (1.0, 2.0), (6.0, 7.0)]);
     }
 
     #[test]

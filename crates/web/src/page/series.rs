@@ -84,8 +84,43 @@ pub fn metric_lines(run: &Run) -> Vec<MetricLine> {
 /// The seconds of a run, those of the warm-up too. Cohorts that ended in the same second are one.
 pub fn seconds(run: &Run) -> Vec<Stretch> {
     let is_shown = |span: &Span| span.end_ns > span.start_ns && span.start_ns >= run.phases.connect.end_ns;
-    let shown = run.intervals_by_time().into_iter().filter(|(span, _)| is_shown(span));
+    let shown = stretches(run).into_iter().filter(|(span, _)| is_shown(span));
     joined(shown.map(|(span, intervals)| second(run, span, &intervals)).collect())
+}
+
+/// The intervals by time, and the parts of the run up to the end of the window that have none. A record has no interval
+/// for a second in which nothing ended, so an interval lasts as long as most do, not until the next one.
+pub fn stretches(run: &Run) -> Vec<(Span, Vec<&Interval>)> {
+    let by_time = run.intervals_by_time();
+    let is_request = |span: &Span| span.start_ns >= run.phases.connect.end_ns;
+    let starts: Vec<u64> =
+        by_time.iter().filter(|(span, _)| is_request(span)).map(|(span, _)| span.start_ns).collect();
+    let mut steps: Vec<u64> = starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    steps.sort_unstable();
+    let Some(&step_ns) = steps.get(steps.len().saturating_sub(1) / 2) else { return by_time };
+    let window_end_ns = run.phases.window.end_ns;
+    let mut all = Vec::with_capacity(by_time.len());
+    for (span, intervals) in by_time {
+        let end_ns = span.start_ns.saturating_add(step_ns);
+        if is_request(&span) && span.end_ns.saturating_sub(end_ns) > step_ns / 2 {
+            all.push((Span { end_ns, ..span }, intervals));
+            let without = Span { start_ns: end_ns, end_ns: span.end_ns.min(window_end_ns) };
+            all.extend(quiet(without, step_ns).into_iter().map(|span| (span, Vec::new())));
+        } else {
+            all.push((span, intervals));
+        }
+    }
+    all
+}
+
+/// A part in which nothing ended: its first second, its last one, and what is between them, so that a line through the
+/// middle of each shows how long the part was.
+fn quiet(Span { start_ns, end_ns }: Span, step_ns: u64) -> Vec<Span> {
+    let mut cuts = vec![start_ns, start_ns.saturating_add(step_ns), end_ns.saturating_sub(step_ns), end_ns];
+    cuts.retain(|at| (start_ns..=end_ns).contains(at));
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts.windows(2).map(|pair| Span { start_ns: pair[0], end_ns: pair[1] }).collect()
 }
 
 fn second(run: &Run, Span { start_ns: start, end_ns: end }: Span, intervals: &[&Interval]) -> Stretch {
@@ -254,6 +289,30 @@ mod tests {
         // Without a grid that ends with the window, its last second contains the drain.
         run.intervals.pop();
         assert_eq!((seconds(&run)[0].length_s, seconds(&run).len()), (1.0, 1));
+    }
+
+    #[test]
+    fn a_pause_without_responses_is_not_averaged_into_the_second_before_it() {
+        let counts = Counts { ok: 64, ..Counts::default() };
+        let second = 1_000_000_000;
+        let interval =
+            |at: u64| Interval::new(Phase::Window, at * second, Block { counts, ..Block::default() });
+        let mut run = Run { intervals: [0, 1, 2, 10].map(interval).to_vec(), ..Run::default() };
+        run.phases.window.end_ns = 11 * second;
+        run.phases.drain = Span { start_ns: 11 * second, end_ns: 11 * second };
+        let rates = |run: &Run| -> Vec<(f64, f64, f64)> {
+            seconds(run).iter().map(|found| (found.start_s, found.length_s, found.ok_per_s)).collect()
+        };
+        let before = [(0.0, 1.0, 64.0), (1.0, 1.0, 64.0), (2.0, 1.0, 64.0)];
+        let pause = [(3.0, 1.0, 0.0), (4.0, 5.0, 0.0), (9.0, 1.0, 0.0)];
+        assert_eq!(rates(&run), [before.as_slice(), &pause, &[(10.0, 1.0, 64.0)]].concat());
+        // A pause that does not end lasts to the end of the window, and a single missing second is one stretch.
+        run.intervals.pop();
+        let pause = [(3.0, 1.0, 0.0), (4.0, 6.0, 0.0), (10.0, 1.0, 0.0)];
+        assert_eq!(rates(&run), [before.as_slice(), &pause].concat());
+        run.phases.window.end_ns = 4 * second;
+        run.phases.drain = Span { start_ns: 4 * second, end_ns: 9 * second };
+        assert_eq!(rates(&run), [before.as_slice(), &[(3.0, 1.0, 0.0)]].concat());
     }
 
     #[test]
