@@ -4,11 +4,14 @@ import type { Query } from "./route.svelte";
 import { loadRuns } from "./api";
 import { matches } from "./filters";
 
+/** The servers that are drawn at most: more lines cannot be told apart. */
+export const MOST = 8;
+
 export function pickedServers(round: RoundPage, table: TablePage, query: Query, usual: number): string[] {
   const usable = table.rows.filter((row) => row.trials.some((trial) => trial.counts) && matches(round.servers[row.server]!, query));
   const known = new Set(usable.map((row) => row.server));
   const asked = [...new Set((query["servers"] ?? "").split("|"))].filter((server) => known.has(server));
-  return asked.length > 0 ? asked : usable.slice(0, usual).map((row) => row.server);
+  return asked.length > 0 ? asked.slice(0, MOST) : usable.slice(0, usual).map((row) => row.server);
 }
 
 /** The trials of a row, one for each launch: the one that counts, or the last attempt where none does. */
@@ -24,12 +27,17 @@ export const firstTrial = (row: RowPage): TrialEntry | undefined => {
   return launches.find((trial) => trial.counts) ?? launches[0];
 };
 
-/** The ids of the runs of a row that count, one for each launch. */
-export const runIds = (row: RowPage): string[] => launchesOf(row).filter((trial) => trial.counts).map((trial) => trial.id);
+const countedOf = (row: RowPage): TrialEntry[] => launchesOf(row).filter((trial) => trial.counts);
 
-/** Chosen runs of some rows, in one request. */
-export async function runsOf(round: RoundPage, rows: RowPage[], chosen: (ids: string[]) => string[]): Promise<{ row: RowPage; runs: RunPage[] }[]> {
-  const wanted = rows.map((row) => ({ row, ids: chosen(runIds(row)) }));
+/** The number of a launch, by which every page names it: that of its repeat, also where an earlier one has no result. */
+export const launchNumber = (trial: { repeat: number }): number => trial.repeat + 1;
+
+/** The numbers of the launches that count of some rows, in order. */
+export const launchNumbers = (rows: RowPage[]): number[] => [...new Set(rows.flatMap(countedOf).map(launchNumber))].sort((a, b) => a - b);
+
+/** Chosen ones of the launches that count of some rows, in one request. */
+export async function runsOf(round: RoundPage, rows: RowPage[], chosen: (launches: TrialEntry[]) => TrialEntry[]): Promise<{ row: RowPage; runs: RunPage[] }[]> {
+  const wanted = rows.map((row) => ({ row, ids: chosen(countedOf(row)).map((trial) => trial.id) }));
   const runs = await loadRuns(round.about.id, wanted.flatMap(({ ids }) => ids));
   let from = 0;
   return wanted.map(({ row, ids }) => ({ row, runs: runs.slice(from, (from += ids.length)) }));

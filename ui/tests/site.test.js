@@ -1083,6 +1083,43 @@ test("an attempt that was repeated is no launch of its row", async () => {
   await done(page);
 });
 
+test("a launch without a result keeps its number on every page", async () => {
+  const page = await open(url);
+  const round = await (await fetch(`${url}api/rounds/${roundOf("frameworks")}`)).json();
+  const table = round.tables.find(({ rows }) => rows.some((row) => row.trials.filter((trial) => trial.counts).length > 1));
+  const own = table.rows.find((row) => row.trials.filter((trial) => trial.counts).length > 1);
+  const launches = own.trials.filter((trial) => trial.counts).map((trial) => trial.repeat + 1).sort((a, b) => a - b);
+  const [failed, first] = launches;
+  await page.route(`**/api/rounds/${round.about.id}`, async (route) => {
+    const changed = await (await route.fetch()).json();
+    const { trials } = changed.tables.find((one) => one.id === table.id).rows.find((row) => row.server === own.server);
+    for (const trial of trials) if (trial.repeat + 1 === failed) trial.counts = false;
+    await route.fulfill({ json: changed });
+  });
+  const cell = new URLSearchParams({ workload: table.workload, load: table.load.name, form: table.form, servers: own.server });
+  await page.goto(`${url}#/round/${round.about.id}/time?${cell}`);
+  await page.locator(".legend li").first().waitFor();
+  const names = await page.locator(".legend li").allInnerTexts();
+  assert.deepEqual(names.map((name) => name.trim()), launches.slice(1, 9).map((number) => `launch ${number}`));
+  await page.goto(`${url}#/round/${round.about.id}/times?${cell}`);
+  await page.getByRole("heading", { name: new RegExp(`launch ${first}$`) }).waitFor();
+  await done(page);
+});
+
+test("every server that is marked is drawn over time, eight at most", async () => {
+  const round = await (await fetch(`${url}api/rounds/${roundOf("all")}`)).json();
+  const table = round.tables.find(({ rows }) => rows.filter((row) => row.trials.some((trial) => trial.counts)).length > 8);
+  const servers = table.rows.filter((row) => row.trials.some((trial) => trial.counts)).slice(0, 9).map((row) => row.server);
+  const cell = new URLSearchParams({ workload: table.workload, load: table.load.name, form: table.form, servers: servers.join("|") });
+  const page = await open(`${url}#/round/${round.about.id}/time?${cell}`);
+  await page.locator(".legend li").first().waitFor();
+  const marked = await page.locator(".chip[aria-pressed=true]").allInnerTexts();
+  const drawn = await page.locator(".legend li").allInnerTexts();
+  assert.equal(marked.length, 8);
+  assert.deepEqual(drawn.map((name) => name.trim()).sort(), marked.map((name) => name.trim()).sort());
+  await done(page);
+});
+
 test("lines over time are told apart by marks, which the legend shows too", async () => {
   const page = await open(`${url}#/round/${roundOf("frameworks")}/time`);
   const chart = page.getByRole("img", { name: "Requests per second", exact: true });
