@@ -152,13 +152,16 @@ export function rate(perS: number): string {
 /** A rate that a load offers: whole from 100 per second on, below it with as few digits as it needs. */
 export const offeredRate = (perS: number): string => (perS >= 100 ? whole(perS) : String(+perS.toPrecision(3)));
 
+/** A time that no clock can have now, with a day of grace: a round with it would stay the newest. */
+const future = (rfc3339: string): string => (Date.parse(rfc3339) > Date.now() + 864e5 ? " (in the future)" : "");
+
 /** `2026-11-21 18:33 UTC`. */
 export function moment(rfc3339: string): string {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d.*Z$/.test(rfc3339) ? `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)} UTC` : rfc3339;
+  return (/^\d{4}-\d\d-\d\dT\d\d:\d\d.*Z$/.test(rfc3339) ? `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)} UTC` : rfc3339) + future(rfc3339);
 }
 
 /** `2026-11-21`. */
-export const day = (rfc3339: string): string => rfc3339.slice(0, 10);
+export const day = (rfc3339: string): string => rfc3339.slice(0, 10) + future(rfc3339);
 
 /** `closed loop`, `open loop` without a known rate, `2,000/s offered`, `50 % of each server's capacity offered` or `capacity with response.p99<10ms`. */
 function loadKind(load: Load): string {

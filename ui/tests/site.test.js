@@ -873,6 +873,20 @@ test("a round is compared with the one before it on its machine", async () => {
   await done(page);
 });
 
+test("a round of the future is marked", async () => {
+  const page = await open(url);
+  await page.route("**/api/index", async (route) => {
+    const index = await (await route.fetch()).json();
+    index.rounds.find((round) => round.plan === "all").started_at = "3026-11-21T00:00:00Z";
+    await route.fulfill({ json: index });
+  });
+  await page.reload();
+  const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "all", exact: true }) });
+  await row.getByText("3026-11-21 00:00 UTC (in the future)").waitFor();
+  assert.equal(await page.getByText("(in the future)").count(), 1);
+  await done(page);
+});
+
 test("an earlier round of a plan names its machine where that is another one", async () => {
   const page = await open(url);
   await page.route("**/api/index", async (route) => {

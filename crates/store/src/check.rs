@@ -6,8 +6,13 @@
 use crate::database::{Parameter, SqlRow};
 use crate::error::is_damage;
 use crate::{Store, StoreError, rounds, sqlite, trials};
-use paceline_record::Trial;
+use paceline_record::{Round, Trial};
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// How far the clock of another machine may be ahead of this one. A day is longer than any offset from UTC, so that
+/// times can be compared as text, as rounds are ordered.
+const CLOCK_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The number of checked records, and the problems found.
 #[derive(Debug, Default)]
@@ -26,8 +31,8 @@ pub struct Checked {
 
 impl Store {
     /// Checks the structure of the file and every record: its checksum, its keys, that outcomes add up, that every
-    /// histogram has as many values as are counted, that the achieved rate is that of the responses, and that the
-    /// columns used for lookup match the record.
+    /// histogram has as many values as are counted, that the achieved rate is that of the responses, that no round is
+    /// of the future, and that the columns used for lookup match the record.
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot be read at all.
@@ -59,6 +64,7 @@ impl Store {
             checked.columns("round", &rounds::COLUMNS, stored, rows);
         }
         checked.rounds = rounds.len() as u64;
+        checked.future(&rounds);
         checked.without_checksum = self.without_checksum()?;
         checked.strays(self, &ids)?;
         Ok(checked)
@@ -118,6 +124,16 @@ impl Checked {
         let lost = stored.keys().filter(|id| !seen.contains(**id));
         self.problems.extend(lost.map(|id| {
             format!("{kind} {id}: the id in its record differs from the id under which it is stored")
+        }));
+    }
+
+    /// Rounds of the future: each would stay the newest of its plan.
+    fn future(&mut self, rounds: &[Round]) {
+        let latest = jiff::Timestamp::now().checked_add(CLOCK_GRACE).unwrap_or(jiff::Timestamp::MAX);
+        let latest = latest.to_string();
+        let later = rounds.iter().filter(|round| round.started_at > latest);
+        self.problems.extend(later.map(|round| {
+            format!("round {}: the time of its start, {}, is in the future", round.id, round.started_at)
         }));
     }
 

@@ -128,6 +128,23 @@ fn no_flipped_byte_goes_unnoticed() {
 }
 
 #[test]
+fn a_round_of_the_future_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("results.sqlite")).unwrap();
+    // An imported report may have only a year.
+    let rounds = [("r", "2026-11-21T01:00:00.000Z"), ("year", "2014"), ("forged", "3026-11-21T01:00:00Z")];
+    for (id, at) in rounds {
+        store.put_round(&round(id, at)).unwrap();
+    }
+    let problems = store.check().unwrap().problems;
+    assert_eq!(
+        problems,
+        ["round forged: the time of its start, 3026-11-21T01:00:00Z, is in the future"],
+        "{problems:?}"
+    );
+}
+
+#[test]
 fn a_column_that_differs_from_its_record_is_found() {
     let (_folder, path) = damaged(
         "UPDATE trials SET started_at = '2030-01-01T00:00:00.000Z' WHERE id = 't1';
