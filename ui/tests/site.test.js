@@ -1155,6 +1155,15 @@ test("verdicts of one name are all shown", async () => {
   await done(page);
 });
 
+test("energy and Unix sockets stand among the facts of the server", async () => {
+  const page = await open(url);
+  await changedRun(page, (run) => run.server_facts.push(["energy", "214 µJ per request"], ["Unix sockets", "@queue"]));
+  const facts = page.locator("dl.list").filter({ hasText: "Unix sockets" });
+  await facts.getByText("214 µJ per request").waitFor();
+  await facts.getByText("@queue").waitFor();
+  await done(page);
+});
+
 test("a second without responses interrupts the lines of a run", async () => {
   const page = await open(url);
   await changedRun(page, ({ measured: { seconds } }) => {

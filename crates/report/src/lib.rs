@@ -55,7 +55,10 @@ pub use row::{EvidenceRange, Failure, Note, Row, Standing, Subject, rate_is_mini
 pub use run_files::{
     hlog_header, hlog_line, run_csv, run_hgrm, run_hlog, run_seconds_csv, second_csv, seconds_csv_header,
 };
-pub use run_text::{RunTextOptions, TimeUnit, gate_words, profile_text, run_markdown, run_text};
+pub use run_text::{
+    RunTextOptions, TimeUnit, energy_words, gate_words, profile_text, run_markdown, run_text,
+    unix_sockets_words,
+};
 pub use scaling::{ScaledBy, ScalingRow, ScalingTable};
 pub use start::{StartRow, StartTable, Starts};
 pub use svg::{Chart, FunctionChange, ServerRate, flame_difference, flame_graph, run_svg, svg};

@@ -21,6 +21,7 @@ pub use concerns::gate_words;
 pub(crate) use lines::{Style, columns};
 pub use markdown::run_markdown;
 pub use quantity::TimeUnit;
+pub use server::{energy_words, unix_sockets_words};
 pub(crate) use times::{STEPS_PER_HALF, bars};
 
 use crate::row::rate_is_minimum;
@@ -344,12 +345,12 @@ fn facts_of(run: &Run, full: bool, style: Style) -> String {
         ("generator", generator(run)),
         ("server", server::used(run)),
         ("CPU per request", if full { server::cpu_parts(run) } else { String::new() }),
-        ("energy", if full { server::energy(run) } else { String::new() }),
+        ("energy", run.energy.as_ref().filter(|_| full).map(energy_words).unwrap_or_default()),
         ("server memory", if full { server::memory(run) } else { String::new() }),
         ("GC pauses", metrics::pauses(run, style)),
         ("server metrics", metrics::scrapes(run)),
         ("behind it", server::used_behind(run)),
-        ("unix sockets", if full { server::unix_sockets(run) } else { String::new() }),
+        ("unix sockets", if full { unix_sockets_words(&run.unix_sockets) } else { String::new() }),
         ("lost packets", if full { kernel::lost_packets(run) } else { String::new() }),
         ("TCP", if full { kernel::connections(run, style) } else { String::new() }),
         ("frequencies", if full { kernel::frequencies(run) } else { String::new() }),

@@ -5,7 +5,7 @@
 use super::lines::{Style, table};
 use super::quantity::{bytes, count, counted, microjoules, nanos};
 use crate::cpu_bar::{FILLS, cpu_bar};
-use paceline_record::{LoopKind, Run, ServerSample, ServerUse};
+use paceline_record::{LoopKind, PackageEnergy, Run, ServerSample, ServerUse};
 use paceline_stats::ratio;
 
 /// Rows of the table of seconds at most; a longer run has one for several.
@@ -27,9 +27,9 @@ pub(super) fn used_behind(run: &Run) -> String {
     servers.join("; ")
 }
 
-/// The Unix sockets of servers behind it, which are not observed.
-pub(super) fn unix_sockets(run: &Run) -> String {
-    match run.unix_sockets.as_slice() {
+/// The Unix sockets of servers behind it (`Run::unix_sockets`), which are not observed; empty if there are none.
+pub fn unix_sockets_words(names: &[String]) -> String {
+    match names {
         [] => String::new(),
         names => format!("{}: the processes behind are not observed (--pid)", names.join(", ")),
     }
@@ -67,9 +67,8 @@ pub(super) fn cpu_parts(run: &Run) -> String {
     format!("{bar} {}", values.join(", "))
 }
 
-/// The energy of the CPU packages, which is not that of the server alone.
-pub(super) fn energy(run: &Run) -> String {
-    let Some(energy) = &run.energy else { return String::new() };
+/// The energy of the CPU packages in words: it is not that of the server alone.
+pub fn energy_words(energy: &PackageEnergy) -> String {
     format!(
         "{} per request, {}\u{a0}W: {} with all processes of the machine, the load generator too",
         microjoules(energy.joules_per_request),
@@ -124,10 +123,8 @@ mod tests {
 
     #[test]
     fn services_behind_unix_sockets_are_named_as_not_observed() {
-        let mut run = fixture::run(0);
-        assert_eq!(unix_sockets(&run), "");
-        run.unix_sockets = vec!["/run/php/fpm.sock".to_owned(), "@queue".to_owned()];
-        let text = unix_sockets(&run);
+        assert_eq!(unix_sockets_words(&[]), "");
+        let text = unix_sockets_words(&["/run/php/fpm.sock".to_owned(), "@queue".to_owned()]);
         assert_eq!(text, "/run/php/fpm.sock, @queue: the processes behind are not observed (--pid)");
     }
 

@@ -7,8 +7,8 @@ use super::heat::Heat;
 use super::series::{self, MetricLine, Stretch, UsagePoint};
 use paceline_escape::shell_line;
 use paceline_judge::{CpuPart, SAMPLES_FOR_INTERVAL, cpu_parts_of_run, cpu_parts_of_trial};
-use paceline_record::{Run, Segment, TimeKind, Times, Trial, Verdict};
-use paceline_report::{RunTextOptions, run_text};
+use paceline_record::{PackageEnergy, Run, Segment, TimeKind, Times, Trial, Verdict};
+use paceline_report::{RunTextOptions, energy_words, run_text, unix_sockets_words};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub struct RunPage {
     pub usage_points: Vec<UsagePoint>,
     /// The CPU time of a request by where it was spent; empty where that is not known.
     pub cpu_parts: Vec<CpuPartPage>,
+    /// What else is known of the server, by name and in words: energy, and Unix sockets to services behind it.
+    pub server_facts: Vec<(&'static str, String)>,
     /// What the generator measured; none where it left nothing.
     pub measured: Option<Measured>,
     /// The command that repeats it.
@@ -119,6 +121,7 @@ impl RunPage {
             started_at: trial.started_at.clone(),
             usage_points: series::usage_of_trial(&trial.samples),
             cpu_parts: cpu_parts(cpu_parts_of_trial(trial)),
+            server_facts: server_facts(trial.energy, trial.run.as_ref()),
             trial: Some(shown),
             ..Self::new(trial.run.as_ref(), of_run.chain(trial.verdicts.clone()).collect())
         }
@@ -132,6 +135,7 @@ impl RunPage {
             started_at: run.started_at.clone(),
             usage_points: series::usage(&run.server_samples),
             cpu_parts: cpu_parts(cpu_parts_of_run(run)),
+            server_facts: server_facts(run.energy, Some(run)),
             ..Self::new(Some(run), run.verdicts.clone())
         }
     }
@@ -143,6 +147,7 @@ impl RunPage {
             trial: None,
             usage_points: Vec::new(),
             cpu_parts: Vec::new(),
+            server_facts: Vec::new(),
             measured: run.map(Measured::from_run),
             command: String::new(),
             started_at: String::new(),
@@ -177,6 +182,16 @@ fn cpu_parts(parts: Option<[CpuPart; 4]>) -> Vec<CpuPartPage> {
         part.ns_per_request.map(|ns_per_request| CpuPartPage { name: part.name, ns_per_request })
     };
     parts.into_iter().flatten().filter_map(page).collect()
+}
+
+/// Energy and sockets as the terminal words them. The energy of a trial is the trial's, not its run's.
+fn server_facts(energy: Option<PackageEnergy>, run: Option<&Run>) -> Vec<(&'static str, String)> {
+    let sockets = run.map_or(&[] as &[String], |run| run.unix_sockets.as_slice());
+    let facts = [
+        ("energy", energy.as_ref().map(energy_words).unwrap_or_default()),
+        ("Unix sockets", unix_sockets_words(sockets)),
+    ];
+    facts.into_iter().filter(|(_, words)| !words.is_empty()).collect()
 }
 
 /// The record without the parts that pages show in another form: intervals, histograms, and the job, which is in the
@@ -294,6 +309,19 @@ mod tests {
         assert_eq!(names(&run), ["user", "kernel"]);
         run.server = None;
         assert!(names(&run).is_empty());
+    }
+
+    #[test]
+    fn a_page_has_the_energy_and_the_sockets_of_a_server() {
+        let mut run = paceline_record::fixture::run(0);
+        assert!(RunPage::of_run(&run).server_facts.is_empty());
+        run.energy =
+            Some(PackageEnergy { over_s: 3.0, packages: 2, joules: 96.0, joules_per_request: 0.000_214 });
+        run.unix_sockets = vec!["@queue".to_owned()];
+        let facts = RunPage::of_run(&run).server_facts;
+        let [("energy", energy), ("Unix sockets", sockets)] = facts.as_slice() else { panic!("{facts:?}") };
+        assert!(energy.contains("2 CPU packages"), "{energy}");
+        assert!(sockets.starts_with("@queue"), "{sockets}");
     }
 
     #[test]
