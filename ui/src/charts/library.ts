@@ -1,8 +1,9 @@
-// The functions of Observable Plot that the charts use, built into a separate file: two thirds of the program, and
-// most first visits need none of it. A script, not a module, so that a report of one file can hold it too.
-import { axisX, axisY, dot, line, lineY, link, plot, rect, rectX, ruleX, ruleY, text } from "@observablehq/plot";
+// The functions of Observable Plot that the charts use, and what they share, built into a separate file: two thirds of
+// the program, and most first visits need none of it. A script, not a module, so that a report of one file can hold it too.
+import { dot, line, lineY, link, rect, rectX, ruleX, ruleY, text } from "@observablehq/plot";
+import { draw, spread } from "./drawing";
 
-const library = { axisX, axisY, dot, line, lineY, link, plot, rect, rectX, ruleX, ruleY, text };
+const library = { dot, draw, line, lineY, link, rect, rectX, ruleX, ruleY, spread, text };
 
 export type Library = typeof library;
 

@@ -6,7 +6,6 @@ import { isSound, validValue } from "../ranking";
 import { Plot, draw, rateTick, timeAxis, timeTick, type Markish } from "./plot";
 import { PERCENTILES } from "./percentiles";
 import type { ChartSource } from "./source";
-import { spread } from "./spectrum";
 
 /** What a server has to keep to: the time that this share of the requests may take at most. */
 export interface Objective {
@@ -148,5 +147,5 @@ function loadCurve({ steps, closed, searches }: Loads, server: string, points: P
 /** The name of each line at its right end, moved apart. */
 function labels<T extends { metric: string; y: number }>(points: T[], low: number, high: number, height: number): (T & { at: number })[] {
   const ends = PERCENTILES.flatMap((line) => points.filter((p) => p.metric === line.metric).slice(-1));
-  return spread(ends, low * 0.8, high * 1.2, height - 48);
+  return Plot.spread(ends, low * 0.8, high * 1.2, height - 48);
 }

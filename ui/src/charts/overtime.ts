@@ -3,7 +3,6 @@ import type { Measured, MetricLine, RunPage, Stretch, UsagePoint } from "../wire
 import { significant, time } from "../format";
 import { Plot, bytesTick, draw, rateTick, timeAxis, timeTick, type Markish, type ScaleOptions } from "./plot";
 import { markSymbol, type ChartSource, type Line } from "./source";
-import { spread } from "./spectrum";
 
 export interface Series extends Line {
   run: RunPage;
@@ -196,7 +195,7 @@ export function heatMap(run: RunPage): ChartSource | null {
           Plot.rect(cells, { x1: "x1", x2: "x2", y1: "y1", y2: "y2", fillOpacity: "count", fill: "var(--c0)", insetLeft: 0.5, insetTop: 0.5, clip: true }),
           Plot.lineY(line((s) => s.p99), { x: "x", y: "y", stroke: "var(--c1)", strokeWidth: 1.5, strokeDasharray: "4 3" }),
           Plot.lineY(line((s) => s.p50), { x: "x", y: "y", stroke: "var(--text)", strokeWidth: 1.5 }),
-          ...spread([...last((s) => s.p99).map((p) => ({ ...p, name: "p99" })), ...last((s) => s.p50).map((p) => ({ ...p, name: "p50" }))], low, high, height - 52)
+          ...Plot.spread([...last((s) => s.p99).map((p) => ({ ...p, name: "p99" })), ...last((s) => s.p50).map((p) => ({ ...p, name: "p50" }))], low, high, height - 52)
             .map((l) => Plot.text([l], { x: "x", y: "at", text: () => l.name, dx: 8, textAnchor: "start", fill: "var(--text)" })),
           ...warmUpEnd(measured),
           ...collections(run, low, high),
@@ -209,7 +208,7 @@ export function heatMap(run: RunPage): ChartSource | null {
 
 /** The names of a fan's lines at its right end, moved apart. */
 function names(last: { x2: number; p50: number; p99: number; max: number }, low: number, high: number, height: number) {
-  return spread((["p50", "p99", "max"] as const).map((name) => ({ name, x: last.x2, y: last[name] })), low, high, height - 52);
+  return Plot.spread((["p50", "p99", "max"] as const).map((name) => ({ name, x: last.x2, y: last[name] })), low, high, height - 52);
 }
 
 /** Where a run's seconds have no histograms: the range between median and p90, p99 and the maximum, over time. */

@@ -35,30 +35,8 @@ export function loadPlot(): Promise<void> {
   return loading;
 }
 
-/** Draws, without the style element that the Content-Security-Policy would refuse: theme.css has its rules. */
-export function draw(options: PlotOptions): SVGElement {
-  const marks = [...(options.marks ?? [])];
-  const scales: Pick<PlotOptions, "x" | "y"> = {};
-  // Plot leaves out labels of a logarithmic scale where it finds them too many; these are chosen to have room.
-  for (const key of ["x", "y"] as const) {
-    const scale = options[key];
-    if (scale?.type !== "log" || !Array.isArray(scale.ticks) || typeof scale.tickFormat !== "function") continue;
-    const format = scale.tickFormat as (value: number) => string;
-    const labelled = { text: (value: number) => format(value), label: scale.label ?? null };
-    marks.unshift(key === "x" ? Plot.axisX(scale.ticks as number[], labelled) : Plot.axisY(scale.ticks as number[], labelled));
-    scales[key] = { ...scale, axis: null };
-  }
-  const drawn = Plot.plot({ className: "plot", marginTop: 16, marginRight: 16, marginLeft: 56, marginBottom: 36, ...options, ...scales, marks });
-  const svg = drawn instanceof SVGSVGElement ? drawn : drawn.querySelector("svg");
-  if (!(svg instanceof SVGSVGElement)) throw new Error("Plot drew no SVG");
-  svg.querySelectorAll("style").forEach((style) => style.remove());
-  // The chart is one picture with one name; labels of its groups are not announced.
-  svg.querySelectorAll("[aria-label], [aria-description]").forEach((group) => {
-    group.removeAttribute("aria-label");
-    group.removeAttribute("aria-description");
-  });
-  return svg;
-}
+/** Draws a chart: the part of it that needs nothing else of the program is in the library. */
+export const draw = (options: PlotOptions): SVGElement => Plot.draw(options);
 
 const short = (text: string): string => text.replace(/\.0+(?= )/, "").replace(/(\.[0-9]*[1-9])0+(?= )/, "$1");
 export const timeTick = (ns: number): string => short(time(ns));

@@ -28,7 +28,7 @@ export function spectra(all: Spectrum[]): ChartSource {
   return {
     note: "Horizontal: 1/(1 − p), so each step to the right is ten times rarer. A line ends with a mark where the samples are too few for its percentile.",
     draw: (width, height) => {
-      const labels = spread(drawn.flatMap(({ spectrum, last }) => last.map((p) => ({ ...p, spectrum }))), low * 0.9, high * 1.1, height - 48);
+      const labels = Plot.spread(drawn.flatMap(({ spectrum, last }) => last.map((p) => ({ ...p, spectrum }))), low * 0.9, high * 1.1, height - 48);
       const { margin: room, fit } = nameMargin(all.map((spectrum) => spectrum.name), width, 0.36);
       // Where there is little room the label of 0 % would take that of the median.
       const levels = LEVELS.filter((x) => x <= far * 1.01 && (x > 1 || width > 600));
@@ -50,24 +50,4 @@ export function spectra(all: Spectrum[]): ChartSource {
       rows: all.map(({ name, times: t }) => [name, t.count, time(t.p50), time(t.p90), time(t.p99), time(t.p99_9), time(t.max)]),
     }),
   };
-}
-
-/** Moves labels apart on a logarithmic axis, so that none covers another. */
-export function spread<T extends { y: number }>(labels: T[], low: number, high: number, height: number): (T & { at: number })[] {
-  const scale = height / Math.log(high / low);
-  const sorted = labels.map((label) => ({ ...label, at: label.y })).sort((a, b) => a.y - b.y);
-  let free = -Infinity;
-  for (const label of sorted) {
-    const place = Math.max(Math.log(label.y / low) * scale, free);
-    label.at = low * Math.exp(place / scale);
-    free = place + 15;
-  }
-  // Those that were pushed out at the top go down again.
-  let least = height;
-  for (const label of sorted.reverse()) {
-    const place = Math.min(Math.log(label.at / low) * scale, least);
-    label.at = low * Math.exp(place / scale);
-    least = place - 15;
-  }
-  return sorted;
 }

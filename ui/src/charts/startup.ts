@@ -3,7 +3,6 @@ import type { Figure, StartTable, WarmUpRow } from "../wire";
 import { bytes, percent, rate, shownValue, significant, time } from "../format";
 import { Plot, draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource, Line, Table } from "./source";
-import { spread } from "./spectrum";
 
 /** The warm-up of one launch, and how its curve is drawn. */
 export interface WarmUpCurve extends Line {
@@ -23,7 +22,7 @@ export function warmUpCurves(all: WarmUpCurve[]): ChartSource {
     draw: (width, height) => {
       const { margin: room, fit } = nameMargin(ends.map((end) => end.curve.name), width, 0.36);
       // Labels stand at the right end, moved apart: the shift is the same on a linear axis from 1.
-      const labels = spread(ends.map((end) => ({ ...end, y: Math.exp((end.y / most) * 5) })), 1, Math.exp(5), height - 48);
+      const labels = Plot.spread(ends.map((end) => ({ ...end, y: Math.exp((end.y / most) * 5) })), 1, Math.exp(5), height - 48);
       return draw({
         width, height, marginLeft: 64, marginRight: room, marginBottom: 40,
         x: { label: "seconds since the first request", domain: [0, far] },
