@@ -6,7 +6,7 @@
 
 use crate::load::{LoadResult, unusable_because};
 use paceline_record::Run;
-use paceline_stats::normal_quantile;
+use paceline_stats::{hypergeometric_tail, normal_quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +172,13 @@ pub(crate) fn differs_beyond_chance(
     let [a, b] = [first, second].map(failed_share);
     let standard_errors = normal_quantile(1.0 - CHANCE_RATE / comparisons.max(1) as f64);
     (a - b).abs() > standard_errors * standard_error(first, second)
+}
+
+/// Whether a larger share of the second side's launches is bad than chance explains, by Fisher's exact test, which holds
+/// for few launches too. Each side is all of its launches and the bad ones; `comparisons` as above.
+pub(crate) fn bad_beyond_chance(first: [usize; 2], second: [usize; 2], comparisons: usize) -> bool {
+    let both = [first[0] + second[0], first[1] + second[1]];
+    hypergeometric_tail(both, second) <= CHANCE_RATE / comparisons.max(1) as f64
 }
 
 /// Requests that were due in all observations of a side.

@@ -121,6 +121,21 @@ pub fn binomial_max(n: usize, p: f64) -> usize {
     (1..=n).take_while(|count| reached(count) > 0.05).last().unwrap_or(0)
 }
 
+/// The probability that a sample of `drawn` items, without replacement, from `all` items of which `marked` are marked,
+/// has `found` marked ones or more: the p value of Fisher's exact test, one-sided ("The Design of Experiments", 1935,
+/// chapter 2).
+pub fn hypergeometric_tail([all, marked]: [usize; 2], [drawn, found]: [usize; 2]) -> f64 {
+    let (marked, drawn) = (marked.min(all), drawn.min(all));
+    let ln_factorial = |count: usize| lgamma(count as f64 + 1.0);
+    let ln_choose = |n: usize, k: usize| ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
+    let probability = |count: usize| {
+        (ln_choose(marked, count) + ln_choose(all - marked, drawn - count) - ln_choose(all, drawn)).exp()
+    };
+    // More marked items than these must be drawn if too few others are there.
+    let least = (drawn + marked).saturating_sub(all);
+    (found.max(least)..=drawn.min(marked)).map(probability).sum()
+}
+
 /// The quantile `p` of the beta distribution, by bisection to the last bit.
 pub fn beta_quantile(a: f64, b: f64, p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
@@ -370,6 +385,21 @@ mod tests {
                 assert_close(&format!("p {p}, df {df}"), t_quantile(p, df), expected, relative);
             }
         }
+    }
+
+    #[test]
+    fn the_exact_test_of_fisher_matches_counting() {
+        // Fisher's own example, the lady tasting tea: 17 and 1 of 70 choices. 1 of 495: 4 marked items in a draw of 4.
+        for (population, sample, expected) in [
+            ([8, 4], [4, 3], 17.0 / 70.0),
+            ([8, 4], [4, 4], 1.0 / 70.0),
+            ([12, 4], [4, 4], 1.0 / 495.0),
+            ([5, 5], [2, 2], 1.0),
+            ([60, 20], [20, 0], 1.0),
+        ] {
+            assert_close("hypergeometric_tail", hypergeometric_tail(population, sample), expected, 1e-9);
+        }
+        assert!(hypergeometric_tail([10, 3], [4, 4]) < 1e-12, "more than there are");
     }
 
     #[test]

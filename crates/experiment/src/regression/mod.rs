@@ -20,13 +20,18 @@ pub use report::{
 };
 pub use text::{MARGIN_SENTENCE, regression_text};
 
-use crate::failures::{ObservedOutcomes, SideFailures, differs_beyond_chance};
+use crate::failures::{ObservedOutcomes, SideFailures, bad_beyond_chance, differs_beyond_chance};
 use crate::load::{LoadError, LoadResult};
 use cells::Cells;
 use paceline_record::{Blame, Severity, Verdict};
 use paceline_stats::next_look;
 use report::{CANDIDATE, SCHEMA};
 use std::time::Duration;
+
+/// Tests of the failures of a load: of its failed requests, and of the launches that did not answer.
+const FAILURE_TESTS: usize = 2;
+/// Invalid by the server's fault because of the share of failed requests, which has a test of its own.
+const FAILED_SHARE_VERDICTS: [&str; 2] = ["failed_requests", "no_valid_response"];
 
 /// Measures blocks; the binary implements it with servers of the lab.
 pub trait RegressionBench {
@@ -97,10 +102,19 @@ pub fn run_regression(
 
 /// Whether a window is invalid by the server's own fault. Overload is a matter of speed.
 fn is_own_fault(window: &LoadResult) -> bool {
-    let is_own = |verdict: &Verdict| {
-        verdict.blame == Blame::Server && verdict.severity == Severity::Invalid && verdict.name != "saturated"
-    };
-    window.verdicts.iter().any(is_own)
+    window.verdicts.iter().any(is_fault)
+}
+
+fn is_fault(verdict: &Verdict) -> bool {
+    verdict.blame == Blame::Server && verdict.severity == Severity::Invalid && verdict.name != "saturated"
+}
+
+/// Whether the server did not answer, for a reason that the failed requests of a window do not show: one that stops
+/// answering need not have many. A window with too many failed requests is no such case: with a share near the limit,
+/// every second window of an unchanged server is beyond it.
+fn is_unanswered(window: &LoadResult) -> bool {
+    let is_share = |verdict: &Verdict| FAILED_SHARE_VERDICTS.contains(&verdict.name.as_str());
+    window.verdicts.iter().any(|verdict| is_fault(verdict) && !is_share(verdict))
 }
 
 /// The outcomes of a window's requests. In a window that the generator or the machine disturbed, requests without a
@@ -112,13 +126,23 @@ fn outcomes_of(window: &LoadResult) -> ObservedOutcomes {
     ObservedOutcomes { scheduled, not_ok, ..all }
 }
 
+/// What the failures of a load are judged by, beside their counts: that of the base, both copies, and that of the
+/// candidate.
+#[derive(Clone, Default)]
+struct FailureEvidence {
+    /// The outcomes of each window.
+    outcomes: [Vec<ObservedOutcomes>; 2],
+    /// All launches, and those that did not answer in some window. The windows of one launch are not independent.
+    launches: [[usize; 2]; 2],
+}
+
 /// The state of a gate.
 struct Gate<'a> {
     plan: &'a RegressionPlan,
     cells: Cells,
     failures: Vec<LoadFailures>,
-    /// The outcomes of each window of a load: those of the base, both copies, and those of the candidate.
-    outcomes: Vec<[Vec<ObservedOutcomes>; 2]>,
+    /// The evidence for the failures of each load.
+    evidence: Vec<FailureEvidence>,
     blocks: usize,
     windows: usize,
     disturbed: usize,
@@ -132,7 +156,7 @@ impl<'a> Gate<'a> {
             plan,
             cells: Cells::new(plan),
             failures: plan.loads.iter().map(of_load).collect(),
-            outcomes: plan.loads.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
+            evidence: vec![FailureEvidence::default(); plan.loads.len()],
             blocks: 0,
             windows: 0,
             disturbed: 0,
@@ -161,7 +185,7 @@ impl<'a> Gate<'a> {
     }
 
     fn count_failures(&mut self, sides: &[BlockSide; SIDES]) {
-        for (load, (failures, outcomes)) in self.failures.iter_mut().zip(&mut self.outcomes).enumerate() {
+        for (load, (failures, evidence)) in self.failures.iter_mut().zip(&mut self.evidence).enumerate() {
             for (place, side) in sides.iter().enumerate() {
                 let windows: &[LoadResult] = side.windows.get(load).map_or(&[], Vec::as_slice);
                 let invalid = windows.iter().filter(|window| is_own_fault(window)).count();
@@ -169,9 +193,13 @@ impl<'a> Gate<'a> {
                 let counted =
                     if is_candidate { &mut failures.candidate_windows } else { &mut failures.base_windows };
                 *counted = [counted[0] + windows.len(), counted[1] + invalid];
-                outcomes[usize::from(is_candidate)].extend(windows.iter().map(outcomes_of));
+                let is_bad = windows.iter().any(is_unanswered);
+                let launches = &mut evidence.launches[usize::from(is_candidate)];
+                *launches = [launches[0] + 1, launches[1] + usize::from(is_bad)];
+                evidence.outcomes[usize::from(is_candidate)].extend(windows.iter().map(outcomes_of));
             }
-            let [base, candidate] = outcomes.each_ref().map(|side| SideFailures::from_outcomes(side));
+            let sides = evidence.outcomes.each_ref();
+            let [base, candidate] = sides.map(|side| SideFailures::from_outcomes(side));
             (failures.base_requests, failures.base_failed) = (base.scheduled, base.not_ok);
             (failures.candidate_requests, failures.candidate_failed) =
                 (candidate.scheduled, candidate.not_ok);
@@ -203,17 +231,20 @@ impl<'a> Gate<'a> {
 
     /// Compares the failed requests: at the looks of the metrics and after the last block, because a test after every
     /// block would call chance a difference more often. One load is enough to fail, so the loads share the error rate,
-    /// as the cells do. If the budget ends before the first look, too little is known for a test: then only a candidate
-    /// that fails most requests is worse.
+    /// as the cells do, and so do both tests of a load. Each test compares the sides, so that what happens on both as
+    /// often decides against none. If the budget ends before the first look, too little is known for a test: then only
+    /// a candidate that fails most requests is worse.
     fn judge_failures(&mut self) {
         let has_look = next_look(0).is_none_or(|first| self.blocks >= first);
-        let loads = self.failures.len();
-        for (failures, [of_base, of_candidate]) in self.failures.iter_mut().zip(&self.outcomes) {
+        let tests = FAILURE_TESTS * self.failures.len();
+        for (failures, evidence) in self.failures.iter_mut().zip(&self.evidence) {
+            let [of_base, of_candidate] = &evidence.outcomes;
+            let [base_launches, candidate_launches] = evidence.launches;
             let [base, candidate] = failures.shares();
             let is_more = candidate > base + self.plan.max_failures
-                && differs_beyond_chance(of_base, of_candidate, loads);
+                && differs_beyond_chance(of_base, of_candidate, tests);
             failures.is_worse = match has_look {
-                true => is_more || failures.is_invalid(),
+                true => is_more || bad_beyond_chance(base_launches, candidate_launches, tests),
                 false => failures.fails_most(),
             };
         }

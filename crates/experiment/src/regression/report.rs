@@ -118,13 +118,6 @@ impl LoadFailures {
         failed as f64 / requests.max(1) as f64
     }
 
-    /// Whether most windows of the candidate are invalid by its own fault, and not those of the base: a server that stops
-    /// answering need not have many failed requests.
-    pub(super) fn is_invalid(&self) -> bool {
-        let is_most = |[all, invalid]: [usize; 2]| 2 * invalid > all;
-        is_most(self.candidate_windows) && !is_most(self.base_windows)
-    }
-
     /// Whether most requests of the candidate fail, and not those of the base.
     pub(super) fn fails_most(&self) -> bool {
         let [base, candidate] = self.shares();
