@@ -7,7 +7,7 @@
 //! metrics shares its error among them and needs others.
 
 use crate::launches::{Variance, mean};
-use crate::sequential::LOOK_PAIRS;
+use crate::sequential::{LOOK_PAIRS, MAX_PAIRS};
 use crate::special::{normal_cdf, t_quantile};
 
 /// Points of the grid of the integration: the levels then differ by less than 1 % from those of a finer grid.
@@ -17,23 +17,33 @@ const GRID_LOW: f64 = -8.0;
 /// The power of the spending function, as in `sequential.rs`.
 const SPENDING_POWER: f64 = 1.5;
 
-/// One-sided levels, one for each look: a test that rejects at any look if its p value is below that look's level has
-/// the error rate `error` over all looks together.
+/// One-sided levels, one for each look, with its number of observations: a test that rejects at any look if its p value
+/// is below that look's level has the error rate `error` over all looks together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LookLevels(Vec<f64>);
+pub struct LookLevels(Vec<(usize, f64)>);
 
 impl LookLevels {
     /// The levels for a one-sided error rate, between 0 and 0.5, at the looks of [`crate::next_look`].
     pub fn from_error(error: f64) -> Self {
-        let most = LOOK_PAIRS[LOOK_PAIRS.len() - 1] as f64;
-        let times: Vec<f64> = LOOK_PAIRS.iter().map(|pairs| *pairs as f64 / most).collect();
+        Self::ending_at(error, MAX_PAIRS)
+    }
+
+    /// The levels if the last look is at `last` observations, because there will be no more: the earlier looks keep
+    /// theirs, and the last one spends what is left of the error. No level is left if that is before the first look.
+    /// Valid if the end does not depend on what was observed, as that of a budget of time (Lan and DeMets: a spending
+    /// function needs neither the number nor the times of the looks in advance).
+    pub fn ending_at(error: f64, last: usize) -> Self {
+        let last = last.min(MAX_PAIRS);
+        let earlier = LOOK_PAIRS.into_iter().filter(|pairs| *pairs < last);
+        let looks: Vec<usize> = earlier.chain((last >= LOOK_PAIRS[0]).then_some(last)).collect();
         let mut levels = Vec::new();
         let mut density = Density { at: 0.0, points: vec![(0.0, 1.0)] };
         let mut spent = 0.0;
-        for time in times {
-            let spend = error * time.powf(SPENDING_POWER);
+        for pairs in looks {
+            let time = pairs as f64 / MAX_PAIRS as f64;
+            let spend = if pairs == last { error } else { error * time.powf(SPENDING_POWER) };
             let limit = density.limit(time, spend - spent);
-            levels.push(1.0 - normal_cdf(limit / time.sqrt()));
+            levels.push((pairs, 1.0 - normal_cdf(limit / time.sqrt())));
             density = density.advance(time, limit);
             spent = spend;
         }
@@ -42,7 +52,7 @@ impl LookLevels {
 
     /// The level of the last look at or before `count` observations, with that look's number of observations.
     pub fn at(&self, count: usize) -> Option<(usize, f64)> {
-        LOOK_PAIRS.iter().copied().zip(self.0.iter().copied()).rev().find(|(pairs, _)| *pairs <= count)
+        self.0.iter().copied().rev().find(|(pairs, _)| *pairs <= count)
     }
 }
 
@@ -152,7 +162,7 @@ mod tests {
         let whole = [0.00447, 0.00553, 0.00768, 0.01021, 0.01908, 0.03468];
         for (error, expected) in [(0.025, halves), (0.05, whole)] {
             let LookLevels(levels) = LookLevels::from_error(error);
-            for (level, expected) in levels.iter().zip(expected) {
+            for ((_, level), expected) in levels.iter().zip(expected) {
                 assert!((level / expected - 1.0).abs() < 0.01, "{error}: {levels:?}");
             }
         }
@@ -165,6 +175,30 @@ mod tests {
         assert_eq!(levels.at(5).map(|(used, _)| used), Some(4));
         assert_eq!(levels.at(99).map(|(used, _)| used), Some(20));
         assert!((levels.at(4).unwrap().1 - 0.01 * 0.2f64.powf(1.5)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_last_look_spends_the_rest_of_the_error() {
+        let (planned, ended) = (LookLevels::from_error(0.05), LookLevels::ending_at(0.05, 13));
+        for looked in [4, 9] {
+            assert_eq!(ended.at(looked), planned.at(looked), "the earlier looks keep their levels");
+        }
+        let early = LookLevels::ending_at(0.05, 10).at(10).unwrap();
+        assert!(early.0 == 10 && early.1 > planned.at(10).unwrap().1, "{early:?}");
+        assert_eq!(LookLevels::ending_at(0.05, 4).at(4).map(|(used, _)| used), Some(4));
+        assert_eq!(LookLevels::ending_at(0.05, 3).at(3), None, "before the first look");
+        // Sums of normal observations without a mean cross any limit in 5 % of sequences.
+        let limits = [4, 6, 8, 10, 13].map(|count| ended.at(count).unwrap());
+        let mut random = Random::new(3);
+        let mut crosses = || {
+            let values: Vec<f64> = (0..13).map(|_| random.normal()).collect();
+            limits.iter().any(|(count, level)| {
+                let z = values[..*count].iter().sum::<f64>() / (*count as f64).sqrt();
+                1.0 - normal_cdf(z) < *level
+            })
+        };
+        let share = (0..20_000).filter(|_| crosses()).count() as f64 / 20_000.0;
+        assert!((share - 0.05).abs() < 0.006, "{share}");
     }
 
     /// Shares of sequences that are ever judged above and below the bound.

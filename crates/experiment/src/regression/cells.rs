@@ -18,6 +18,8 @@ use paceline_stats::{BoundDecision, BoundTest, LookLevels, test_bound};
 /// All cells of a gate.
 pub(super) struct Cells {
     cells: Vec<Cell>,
+    /// The error rates of a cell for "the loss is larger" and for "the loss is smaller".
+    errors: [f64; 2],
     levels: [LookLevels; 2],
     judge: JudgeRule,
 }
@@ -49,12 +51,8 @@ impl Cells {
         });
         let of_launch = plan.launch.iter().map(|metric| Cell::new(None, metric.clone()));
         let cells: Vec<Cell> = of_loads.chain(of_launch).collect();
-        let share = ERROR_RATE / cells.len().max(1) as f64;
-        Self {
-            cells,
-            levels: [LookLevels::from_error(share), LookLevels::from_error(ERROR_RATE)],
-            judge: plan.judge,
-        }
+        let errors = [ERROR_RATE / cells.len().max(1) as f64, ERROR_RATE];
+        Self { cells, errors, levels: errors.map(LookLevels::from_error), judge: plan.judge }
     }
 
     /// Adds the figures of a block.
@@ -71,6 +69,15 @@ impl Cells {
     pub(super) fn look(&mut self) {
         for cell in &mut self.cells {
             cell.look(&self.levels);
+        }
+        self.choose_judges();
+    }
+
+    /// The last test, of all blocks: a cell may have figures of fewer. It spends what is left of the error rates.
+    pub(super) fn last_look(&mut self) {
+        for cell in &mut self.cells {
+            let blocks = cell.figures.len();
+            cell.look(&self.errors.map(|error| LookLevels::ending_at(error, blocks)));
         }
         self.choose_judges();
     }

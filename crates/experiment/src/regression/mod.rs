@@ -73,21 +73,19 @@ pub fn run_regression(
 ) -> Result<RegressionReport, LoadError> {
     let mut gate = Gate::new(plan);
     loop {
-        let was_disturbed = match bench.block(gate.blocks) {
+        let sides = match bench.block(gate.blocks) {
             Err(LoadError::Interrupted) => {
                 let interrupted = RegressionOutcome::Interrupted;
                 return Ok(gate.report(bench.elapsed(), bench.moved_cores(), interrupted));
             }
-            sides => gate.take(&sides?),
+            sides => sides?,
         };
+        let was_disturbed = gate.take(&sides);
         gate.check_responses()?;
         let elapsed = bench.elapsed();
         let each = elapsed / u32::try_from(gate.blocks).unwrap_or(u32::MAX);
         let is_last = next_look(gate.blocks).is_none() || elapsed + each > plan.budget;
-        // At a look they have been judged with the metrics.
-        if is_last && !gate.is_at_look() {
-            gate.judge_failures();
-        }
+        gate.look(is_last);
         let outcome = gate.outcome();
         let report = gate.report(elapsed, bench.moved_cores(), outcome);
         observer(&report);
@@ -177,11 +175,20 @@ impl<'a> Gate<'a> {
         self.blocks += 1;
         self.count_failures(sides);
         self.cells.add(sides);
-        if self.is_at_look() {
-            self.cells.look();
-            self.judge_failures();
-        }
         self.disturbed > disturbed_before
+    }
+
+    /// Tests metrics and failures if they are due: at a look, and after the last block, so that all blocks of the budget
+    /// are used. When the budget ends does not depend on the figures.
+    fn look(&mut self, is_last: bool) {
+        if is_last {
+            self.cells.last_look();
+        } else if self.is_at_look() {
+            self.cells.look();
+        } else {
+            return;
+        }
+        self.judge_failures();
     }
 
     fn count_failures(&mut self, sides: &[BlockSide; SIDES]) {

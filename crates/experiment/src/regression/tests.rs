@@ -93,6 +93,12 @@ pub(crate) fn plan(loads: usize) -> RegressionPlan {
     }
 }
 
+/// Adds a block, and tests if that is due.
+fn add(gate: &mut Gate<'_>, sides: [BlockSide; SIDES]) {
+    gate.take(&sides);
+    gate.look(false);
+}
+
 fn gate(bench: &mut SimulatedBench) -> RegressionReport {
     let plan = plan(bench.loads);
     run_regression(bench, &plan, &mut |_| {}).unwrap()
@@ -121,6 +127,24 @@ fn a_gate_fails_only_if_a_loss_of_more_than_the_margin_is_proven() {
     assert_eq!(failed, 0.0, "a loss within the margin");
     let [_, failed] = shares(0.90, 0.02, 1, 50);
     assert!(failed > 0.97, "{failed} of losses of 10 % found");
+}
+
+#[test]
+fn the_last_look_has_all_blocks_of_the_budget_and_keeps_the_error_rates() {
+    // Seven blocks: looks at 4, 6 and 7. A loss of exactly the margin.
+    let plan = RegressionPlan { budget: Duration::from_secs(70), ..plan(1) };
+    let mut counts = [0; 2];
+    for seed in 0..120 {
+        let mut bench = SimulatedBench::new(0.95, 0.02, seed + 1);
+        let report = run_regression(&mut bench, &plan, &mut |_| {}).unwrap();
+        counts[0] += usize::from(report.outcome == RegressionOutcome::Passed);
+        counts[1] += usize::from(report.outcome == RegressionOutcome::Failed);
+        if report.outcome == RegressionOutcome::Undecided {
+            assert_eq!((report.blocks, report.metrics[0].blocks), (7, 7));
+        }
+    }
+    // At most 5 % each, and chance.
+    assert!(counts.iter().all(|count| *count <= 12) && counts[0] + counts[1] < 120, "{counts:?}");
 }
 
 #[test]
@@ -180,7 +204,7 @@ fn a_load_that_no_side_answers_ends_the_gate() {
             let window = |ok: u64| LoadResult { ok, ..result(None, 1_000.0) };
             BlockSide { windows: vec![vec![window(10_000)], vec![window(ok)]], ..BlockSide::default() }
         };
-        gate.take(&[side(base_ok), side(candidate_ok), side(base_ok)]);
+        add(&mut gate, [side(base_ok), side(candidate_ok), side(base_ok)]);
         gate.check_responses().err().map(|error| error.to_string())
     };
     let error = ends(0, 0).unwrap();
@@ -202,7 +226,7 @@ fn an_unchanged_server_that_fails_now_and_then_rarely_fails_a_gate() {
                 BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
             };
             let sides = [side(), side(), side()];
-            gate.take(&sides);
+            add(&mut gate, sides);
         }
         alarms += usize::from(gate.failures[0].is_worse);
     }
@@ -217,7 +241,7 @@ fn false_alarms(gates: usize, mut window: impl FnMut() -> LoadResult) -> f64 {
         let mut gate = Gate::new(&plan);
         (0..20).any(|_| {
             let mut side = || BlockSide { windows: vec![vec![window(), window()]], ..BlockSide::default() };
-            gate.take(&[side(), side(), side()]);
+            add(&mut gate, [side(), side(), side()]);
             gate.failures[0].is_worse
         })
     };
@@ -260,7 +284,7 @@ fn a_candidate_that_stops_answering_now_and_then_fails() {
             }
             BlockSide { windows: vec![vec![window, result(None, 1_000.0)]], ..BlockSide::default() }
         };
-        gate.take(&[side(false), side(block % 2 == 0), side(false)]);
+        add(&mut gate, [side(false), side(block % 2 == 0), side(false)]);
     }
     // 5 of 10 launches, beside none of 20: chance explains that in 1 of 566.
     assert_eq!(gate.outcome(), RegressionOutcome::Failed);
@@ -276,7 +300,7 @@ fn the_error_rate_of_failed_requests_is_shared_among_all_loads() {
             BlockSide { windows: (0..loads).map(|_| vec![window()]).collect(), ..BlockSide::default() }
         };
         for _ in 0..4 {
-            gate.take(&[side(100), side(119), side(100)]);
+            add(&mut gate, [side(100), side(119), side(100)]);
         }
         gate.failures.iter().any(|failures| failures.is_worse)
     };
@@ -296,7 +320,7 @@ fn requests_that_a_disturbed_generator_lost_are_no_failures_of_the_candidate() {
             BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
         };
         for _ in 0..4 {
-            gate.take(&[side(0, 0), side(censored, bad_status), side(0, 0)]);
+            add(&mut gate, [side(0, 0), side(censored, bad_status), side(0, 0)]);
         }
         (gate.failures[0].candidate_failed, gate.failures[0].is_worse)
     };
@@ -316,7 +340,7 @@ fn a_candidate_that_stops_answering_fails() {
         BlockSide { windows: vec![vec![window]], ..BlockSide::default() }
     };
     for _ in 0..4 {
-        gate.take(&[side(false), side(true), side(false)]);
+        add(&mut gate, [side(false), side(true), side(false)]);
     }
     assert_eq!(gate.outcome(), RegressionOutcome::Failed);
     let reason = gate.report(Duration::ZERO, None, RegressionOutcome::Failed).reason;
@@ -393,7 +417,7 @@ fn an_undecided_gate_names_metrics_that_could_not_be_measured() {
     let mut gate = Gate::new(&plan);
     assert_eq!(gate.cells.untested(), ["rate of load 0", "cpu of load 0"]);
     let mut bench = SimulatedBench::new(1.0, 0.01, 3);
-    (0..4).for_each(|number| _ = gate.take(&bench.block(number).unwrap()));
+    (0..4).for_each(|number| add(&mut gate, bench.block(number).unwrap()));
     assert!(gate.cells.untested().is_empty(), "the other metric judges this load");
 }
 
@@ -410,7 +434,7 @@ fn junit_of_a_gate_without_an_outcome_has_a_skipped_test_case() {
     let side =
         |window: &LoadResult| BlockSide { windows: vec![vec![window.clone()]], ..BlockSide::default() };
     let good = result(None, 1_000.0);
-    gate.take(&[side(&good), side(&failing), side(&good)]);
+    add(&mut gate, [side(&good), side(&failing), side(&good)]);
     let report = gate.report(Duration::ZERO, None, gate.outcome());
     let junit = regression_junit(&report).to_string();
     assert!(report.outcome == RegressionOutcome::Undecided && !junit.contains("<failure"), "{junit}");
@@ -434,7 +458,7 @@ fn the_time_of_one_request_of_a_mix_can_fail_a_gate() {
                     vec![window("log in", login_ns, scatter), window("list", 2_000_000, scatter)];
                 BlockSide { windows: vec![vec![whole]], ..BlockSide::default() }
             };
-            gate.take(&[
+            add(&mut gate, [
                 side(2_000_000, scatter),
                 side(2_400_000, 7 * scatter % 5_000),
                 side(2_000_000, 3_000 - scatter),
