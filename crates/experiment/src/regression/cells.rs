@@ -65,6 +65,16 @@ impl Cells {
         }
     }
 
+    /// Removes the metrics of a load. The others keep their share of the error rate.
+    pub(super) fn leave_out(&mut self, load: usize) {
+        self.cells.retain(|cell| cell.load.as_ref().is_none_or(|(index, _)| *index != load));
+    }
+
+    /// Whether there is no metric.
+    pub(super) fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// Tests every open cell. The first test of a load also chooses its judge.
     pub(super) fn look(&mut self) {
         for cell in &mut self.cells {

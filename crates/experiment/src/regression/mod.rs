@@ -49,6 +49,9 @@ pub trait RegressionBench {
 
     /// Waits until the machine is quiet, at most `limit`.
     fn wait_for_quiet(&mut self, limit: Duration);
+
+    /// Measures the load with this index no more: later blocks have no windows of it. `why` is for people.
+    fn leave_out(&mut self, load: usize, why: &str);
 }
 
 impl RegressionReport {
@@ -82,6 +85,9 @@ pub fn run_regression(
         };
         let was_disturbed = gate.take(&sides);
         gate.check_responses()?;
+        for load in gate.leave_out_missing() {
+            bench.leave_out(load, &text::left_out_sentence(&gate.failures[load]));
+        }
         let elapsed = bench.elapsed();
         let each = elapsed / u32::try_from(gate.blocks).unwrap_or(u32::MAX);
         let is_last = next_look(gate.blocks).is_none() || elapsed + each > plan.budget;
@@ -89,7 +95,7 @@ pub fn run_regression(
         let outcome = gate.outcome();
         let report = gate.report(elapsed, bench.moved_cores(), outcome);
         observer(&report);
-        if outcome != RegressionOutcome::Undecided || is_last {
+        if outcome != RegressionOutcome::Undecided || is_last || gate.has_nothing_left() {
             return Ok(report);
         }
         if was_disturbed {
@@ -141,6 +147,8 @@ struct Gate<'a> {
     failures: Vec<LoadFailures>,
     /// The evidence for the failures of each load.
     evidence: Vec<FailureEvidence>,
+    /// The loads that the base does not have.
+    left_out: Vec<usize>,
     blocks: usize,
     windows: usize,
     disturbed: usize,
@@ -155,6 +163,7 @@ impl<'a> Gate<'a> {
             cells: Cells::new(plan),
             failures: plan.loads.iter().map(of_load).collect(),
             evidence: vec![FailureEvidence::default(); plan.loads.len()],
+            left_out: Vec::new(),
             blocks: 0,
             windows: 0,
             disturbed: 0,
@@ -231,6 +240,30 @@ impl<'a> Gate<'a> {
         )))
     }
 
+    /// Leaves out the loads that the base does not have, such as that of a new path: the base gave no valid response, and
+    /// the candidate gave some. More blocks would not make them comparable. Returns those that are left out now.
+    fn leave_out_missing(&mut self) -> Vec<usize> {
+        let is_missing = |load: &usize| {
+            let failures = &self.failures[*load];
+            failures.base_requests > 0
+                && failures.base_failed == failures.base_requests
+                && failures.candidate_failed < failures.candidate_requests
+                && !self.left_out.contains(load)
+        };
+        let missing: Vec<usize> = (0..self.failures.len()).filter(is_missing).collect();
+        for load in &missing {
+            self.cells.leave_out(*load);
+        }
+        self.left_out.extend(&missing);
+        missing
+    }
+
+    /// Whether nothing can be compared because the base does not have the loads.
+    fn has_nothing_left(&self) -> bool {
+        let is_left_out = self.left_out.len() == self.plan.loads.len() || self.cells.is_empty();
+        !self.left_out.is_empty() && is_left_out
+    }
+
     /// Whether the metrics are tested after the last block.
     fn is_at_look(&self) -> bool {
         self.blocks > 0 && next_look(self.blocks - 1) == Some(self.blocks)
@@ -263,7 +296,7 @@ impl<'a> Gate<'a> {
         let fails = self.failures.iter().any(|failures| failures.is_worse);
         if fails || self.cells.any_worse() {
             RegressionOutcome::Failed
-        } else if has_look && self.cells.all_excluded() {
+        } else if has_look && !self.has_nothing_left() && self.cells.all_excluded() {
             RegressionOutcome::Passed
         } else {
             RegressionOutcome::Undecided
@@ -296,7 +329,13 @@ impl<'a> Gate<'a> {
             notes: self.plan.notes.clone(),
             profile: None,
         };
-        report.reason = text::reason(&report, &self.cells.untested());
+        let left_out: Vec<&LoadFailures> = self.left_out.iter().map(|load| &self.failures[*load]).collect();
+        report.notes.extend(left_out.iter().map(|failures| text::left_out_sentence(failures)));
+        let is_empty = outcome == RegressionOutcome::Undecided && self.has_nothing_left();
+        report.reason = match is_empty {
+            true => text::nothing_left_reason(&left_out),
+            false => text::reason(&report, &self.cells.untested()),
+        };
         report
     }
 }

@@ -21,6 +21,9 @@ struct SimulatedBench {
     waited: usize,
     failed: u64,
     moved: Option<MovedCores>,
+    /// The base does not have the first loads, as many as this.
+    missing: usize,
+    left_out: Vec<usize>,
 }
 
 impl SimulatedBench {
@@ -35,6 +38,8 @@ impl SimulatedBench {
             waited: 0,
             failed: 0,
             moved: None,
+            missing: 0,
+            left_out: Vec::new(),
         }
     }
 
@@ -51,7 +56,13 @@ impl SimulatedBench {
             }
             window
         };
-        BlockSide { windows: (0..self.loads).map(|_| vec![window()]).collect(), ..BlockSide::default() }
+        let of_load = |load: usize| {
+            let window = (!self.left_out.contains(&load)).then(&mut window);
+            let is_missing = side != CANDIDATE && load < self.missing;
+            window.map(|window| if is_missing { LoadResult { ok: 0, ..window } } else { window })
+        };
+        let windows = (0..self.loads).map(of_load).map(|window| window.into_iter().collect());
+        BlockSide { windows: windows.collect(), ..BlockSide::default() }
     }
 }
 
@@ -71,6 +82,10 @@ impl RegressionBench for SimulatedBench {
 
     fn wait_for_quiet(&mut self, _: Duration) {
         self.waited += 1;
+    }
+
+    fn leave_out(&mut self, load: usize, _: &str) {
+        self.left_out.push(load);
     }
 }
 
@@ -210,6 +225,24 @@ fn a_load_that_no_side_answers_ends_the_gate() {
     let error = ends(0, 0).unwrap();
     assert!(error.contains("load `load 1` (30000 requests)"), "{error}");
     assert_eq!([ends(0, 1), ends(1, 0), ends(10_000, 10_000)], [None, None, None]);
+}
+
+#[test]
+fn a_load_that_the_base_does_not_have_is_left_out() {
+    let with = |loads: usize, missing: usize| {
+        let mut bench = SimulatedBench { loads, missing, ..SimulatedBench::new(1.0, 0.01, 3) };
+        (gate(&mut bench), bench.left_out)
+    };
+    let (report, left_out) = with(2, 1);
+    assert_eq!((report.outcome, left_out), (RegressionOutcome::Passed, vec![0]));
+    let judged: Vec<Option<&str>> = report.metrics.iter().map(|cell| cell.load.as_deref()).collect();
+    assert_eq!(judged, [Some("load 1")]);
+    let note = "The base does not have load 0: none of its 20,000 requests had a valid response";
+    assert!(report.notes.iter().any(|line| line.starts_with(note)), "{:?}", report.notes);
+    let (report, _) = with(2, 2);
+    assert_eq!((report.outcome, report.blocks), (RegressionOutcome::Undecided, 1));
+    assert_eq!(report.reason, "nothing can be compared: the base does not have load 0, load 1");
+    assert!(regression_junit(&report).to_string().contains("skipped=\"1\""));
 }
 
 #[test]

@@ -83,6 +83,21 @@ fn undecided_sentence(report: &RegressionReport, untested: &[String]) -> String 
     noisy.into_iter().chain(missing).collect::<Vec<_>>().join("; ")
 }
 
+/// That a load is left out, and why.
+pub(super) fn left_out_sentence(failures: &LoadFailures) -> String {
+    format!(
+        "The base does not have {}: none of its {} had a valid response, so this load is left out.",
+        failures.load,
+        counted(failures.base_requests, "request", "requests")
+    )
+}
+
+/// Why nothing is compared, if the base does not have these loads.
+pub(super) fn nothing_left_reason(left_out: &[&LoadFailures]) -> String {
+    let names: Vec<&str> = left_out.iter().map(|failures| failures.load.as_str()).collect();
+    format!("nothing can be compared: the base does not have {}", names.join(", "))
+}
+
 /// A metric with its load.
 pub(super) fn subject(cell: &CellReport) -> String {
     subject_of(cell.metric_name(), cell.load.as_deref())

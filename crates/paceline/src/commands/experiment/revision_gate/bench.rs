@@ -6,7 +6,7 @@
 use super::settings::{Settings, SettingsLoad};
 use crate::commands::experiment::child::{check, run_beside};
 use crate::commands::experiment::settled_cores::SettledCores;
-use crate::exit::Complaint;
+use crate::exit::{self, Complaint};
 use crate::lab_folders::shepherd_command;
 use paceline_catalogue::{CoresWanted, set_profiling_variables};
 use paceline_experiment::{
@@ -68,6 +68,8 @@ pub struct Bench<'a> {
     quota: Option<CpuQuota>,
     /// Repetitions in a row that were disturbed again.
     futile: Cell<u32>,
+    /// The loads that are not measured, because the base does not have them.
+    left_out: Vec<usize>,
 }
 
 impl<'a> Bench<'a> {
@@ -99,6 +101,7 @@ impl<'a> Bench<'a> {
             begun: Instant::now(),
             quota: CpuQuota::now(),
             futile: Cell::new(0),
+            left_out: Vec::new(),
         })
     }
 
@@ -239,14 +242,20 @@ impl<'a> Bench<'a> {
 
     /// The load of [`profiled`](Self::profiled), by name.
     pub fn profiled_load(&self) -> &str {
-        self.settings.loads.first().map_or("", |load| &load.name)
+        self.first_load().map_or("", |load| &load.name)
+    }
+
+    /// The first load that both sides have.
+    fn first_load(&self) -> Option<&SettingsLoad> {
+        let mut loads = self.settings.loads.iter().enumerate();
+        loads.find(|(index, _)| !self.left_out.contains(index)).map(|(_, load)| load)
     }
 
     /// Profiles a side under the first load, in a launch that is no part of the result. Its flame graph is written to
     /// a file. The record has the profile, or why there is none.
     pub fn profiled(&self, side: usize, flame_graph: &Path) -> Result<Run, LoadError> {
-        let load = self.settings.loads.first();
-        let load = load.ok_or_else(|| LoadError::Failed("the gate has no load".to_owned()))?;
+        let load = self.first_load();
+        let load = load.ok_or_else(|| LoadError::Failed("the base has none of the loads".to_owned()))?;
         // The variables of the caller are written out, so that those of runtimes can be added to.
         let passed =
             self.settings.pass_env.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
@@ -275,12 +284,15 @@ impl<'a> Bench<'a> {
             ..BlockSide::default()
         });
         for (index, load) in self.settings.loads.iter().enumerate() {
+            for side in &mut sides {
+                side.windows.push(Vec::new());
+            }
+            if self.left_out.contains(&index) {
+                continue;
+            }
             for side in order {
                 let record = format!("{number:02}-{index}-{side}-warm-up");
                 self.run(&mut servers[side], self.warm_up(side, load, &record))?;
-            }
-            for side in &mut sides {
-                side.windows.push(Vec::new());
             }
             for (turn, side) in order.into_iter().chain(order.into_iter().rev()).enumerate() {
                 let record = format!("{number:02}-{index}-{side}-{turn}");
@@ -323,6 +335,11 @@ impl RegressionBench for Bench<'_> {
 
     fn moved_cores(&self) -> Option<MovedCores> {
         Some(self.cores.moved()).filter(|moved| *moved != MovedCores::default())
+    }
+
+    fn leave_out(&mut self, load: usize, why: &str) {
+        exit::say(why);
+        self.left_out.push(load);
     }
 
     fn wait_for_quiet(&mut self, limit: Duration) {
