@@ -66,6 +66,11 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Whether a second signal arrived after the interrupt: what is being stopped is killed.
+    pub fn is_repeated(self) -> bool {
+        self.requested() && requested_twice()
+    }
+
     /// The flag itself, for the lab's `Provisioner`.
     pub fn flag(self) -> Arc<AtomicBool> {
         Arc::clone(self.0)

@@ -126,14 +126,19 @@ impl ProcessIdentity {
 
     /// Kills it, and no other process that has its id by now.
     pub(crate) fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Sends it a signal, and none to another process that has its id by now.
+    pub fn signal(self, signal: Signal) {
         let opened = rustix::process::Pid::from_raw(self.pid)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         // If it is alive now, the descriptor is its own. A signal that fails: it has ended, or may not be signalled.
         match opened {
             _ if !matches!(self.is_alive(), Ok(true)) => {}
-            Some(process) => _ = pidfd_send_signal(process, Signal::KILL),
+            Some(process) => _ = pidfd_send_signal(process, signal),
             // Before Linux 5.3, and in sandboxes that refuse pidfd_open(2).
-            None => kill(self.pid),
+            None => _ = system::kill(self.pid, signal.as_raw()),
         }
     }
 }

@@ -63,9 +63,9 @@ fn names(run: &Value) -> Vec<&str> {
 }
 
 /// The process ids of the loaders.
-fn loaders_of(coordinator: u32) -> Vec<i32> {
+pub fn children_of(process: u32) -> Vec<i32> {
     let mut children = Vec::new();
-    for task in std::fs::read_dir(format!("/proc/{coordinator}/task")).unwrap().flatten() {
+    for task in std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten() {
         let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
         children.extend(text.split_whitespace().map(|id| id.parse::<i32>().unwrap()));
     }
@@ -107,7 +107,7 @@ fn a_killed_loader_leaves_a_smaller_run_with_a_verdict() {
     let child = start(address, &["-c", "4", "-r", "200", "-d", "2s", "--loaders", "2"]);
     // Every connection has carried a request: both loaders are running.
     (0..4).for_each(|_| seen.recv_timeout(LIMIT).unwrap());
-    let victim = loaders_of(child.id())[0];
+    let victim = children_of(child.id())[0];
     assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
     let (status, run, said) = end(child);
     assert_eq!(status, Some(1), "{said}");
@@ -198,7 +198,7 @@ fn no_loader_outlives_its_coordinator() {
     let (address, seen) = server();
     let mut child = start(address, &["-c", "2", "-r", "100", "-d", "60s", "--loaders", "2"]);
     (0..2).for_each(|_| seen.recv_timeout(LIMIT).unwrap());
-    let loaders = loaders_of(child.id());
+    let loaders = children_of(child.id());
     assert_eq!(loaders.len(), 2);
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,12 +1,16 @@
 //! Tests `paceline gate --base`: builds, worktrees, files, exit statuses and error messages, with a repository that has
 //! the reference server as its server. No figure of a run is asserted.
 
+use crate::loaders::children_of;
 use crate::reference::PACELINE;
+use paceline_host::process::Stat;
+use paceline_host::system;
 use serde_json::Value;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// A repository with one commit on `main`, and a folder for builds.
 struct TestRepository {
@@ -314,6 +318,52 @@ fn a_request_of_a_mix_is_a_metric() {
         .unwrap();
     assert_eq!(compared.status.code(), Some(2), "{compared:?}");
     assert!(text(&compared.stderr).contains("only a gate between two commits"), "{compared:?}");
+}
+
+/// The process of the load that a gate puts on a server, once there is one.
+fn load_of(gate: &mut Child) -> i32 {
+    let is_load = |process: &i32| {
+        let words = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).nth(1) == Some(&b"run"[..])
+    };
+    loop {
+        if let Some(load) = children_of(gate.id()).into_iter().find(is_load) {
+            return load;
+        }
+        assert!(gate.try_wait().unwrap().is_none(), "the gate ended before its first load");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a process ends within a minute.
+fn ends(process: i32) -> bool {
+    (0..6_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        Stat::is_ended(process)
+    })
+}
+
+#[test]
+fn a_load_ends_with_its_gate() {
+    for (signal, status) in [(libc::SIGTERM, Some(130)), (libc::SIGKILL, None)] {
+        let repository = TestRepository::new("");
+        let flags = ["--path", "/hello", "--warmup", "1h", "--markdown", "../gate.md"];
+        let mut command = repository.gate_command(&flags);
+        let mut gate = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let load = load_of(&mut gate);
+        let process = gate.id().cast_signed();
+        // The load gets no signal but the one that the gate passes on.
+        system::kill(process, signal).unwrap();
+        let ended = [process, load].map(ends);
+        if ended != [true, true] {
+            [process, load].iter().for_each(|left| system::kill(*left, libc::SIGKILL).unwrap());
+        }
+        assert_eq!((ended, gate.wait().unwrap().code()), ([true, true], status));
+        if status.is_some() {
+            let page = std::fs::read_to_string(repository.folder.path().join("gate.md")).unwrap();
+            assert!(page.starts_with("### Performance gate interrupted"), "{page}");
+        }
+    }
 }
 
 #[test]

@@ -6,12 +6,17 @@ use super::listener::server_cores;
 use super::settled_cores::SettledCores;
 use crate::commands::run::duration;
 use paceline_experiment::{LoadError, LoadRequest, LoadResult, LoadRunner, Objective};
+use paceline_host::process::ProcessIdentity;
 use paceline_host::{Interrupt, system};
 use paceline_lab::MAX_PLACED_LOAD;
 use paceline_record::{Pinning, Run};
+use rustix::process::Signal;
+use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::rc::Rc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// The longest record that is read: far more than a run of hours writes.
@@ -165,7 +170,7 @@ impl ChildLoad {
         let record_name = record.to_string_lossy().into_owned();
         let mut arguments = self.arguments(request, &record_name);
         arguments.extend_from_slice(more);
-        let output = run_beside(arguments, &server_cores(&self.url))?;
+        let output = run_beside(arguments, &server_cores(&self.url), self.interrupt)?;
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
         let json = paceline_files::read_text(&record, MAX_RECORD_BYTES)
@@ -245,22 +250,56 @@ fn pinning_beside(server_cores: &[u32]) -> Pinning {
     Pinning { server: server_cores.to_vec(), generator, disjoint, ..Pinning::default() }
 }
 
-/// Runs this program on the cores that a server leaves free. Affinity belongs to a thread and is inherited by its
-/// children, so a thread is created for it.
-pub(super) fn run_beside(arguments: Vec<String>, server_cores: &[u32]) -> Result<Output, LoadError> {
+/// Runs this program on the cores that a server leaves free, until it ends or an interrupt ends it. Affinity belongs to
+/// a thread and is inherited by its children, so a thread is created for it.
+pub(super) fn run_beside(
+    arguments: Vec<String>,
+    server_cores: &[u32],
+    interrupt: Interrupt,
+) -> Result<Output, LoadError> {
     let free = free_cores(server_cores);
+    let (sender, receiver) = mpsc::channel();
     let started = std::thread::spawn(move || {
         if !free.is_empty() {
             // If the system refuses, the run has all cores, which its record says.
             let _ = system::set_affinity(&free);
         }
-        let program = std::env::current_exe()?;
-        Command::new(program).args(&arguments).stdin(Stdio::null()).output()
+        let child = child_command(&arguments)?.spawn()?;
+        // It has not been waited for, so the number is its own. The receiver waits until this thread ends.
+        let _ = sender.send(ProcessIdentity::from_pid(child.id().cast_signed()));
+        child.wait_with_output()
     });
+    pass_on(interrupt, &receiver);
     let failed = |why: String| LoadError::Failed(format!("cannot start `paceline run`: {why}"));
     match started.join() {
         Ok(output) => output.map_err(|error| failed(error.to_string())),
         Err(_) => Err(failed("a thread of Paceline panicked".to_owned())),
+    }
+}
+
+/// The child. It is not in this process's group, where Ctrl-C in a terminal would reach it too: a run that gets a second
+/// signal ends without its results. The kernel kills it when the thread that starts it ends, so also with this process.
+fn child_command(arguments: &[String]) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0);
+    // SAFETY: one system call with integers between fork and exec.
+    unsafe { command.pre_exec(system::die_with_parent) };
+    Ok(command)
+}
+
+/// Waits until the sender is gone, and passes an interrupt on to the child that it sent: the first signal ends the run
+/// with its results so far, a second one kills it.
+fn pass_on(interrupt: Interrupt, started: &Receiver<Option<ProcessIdentity>>) {
+    let Ok(Some(child)) = started.recv() else { return };
+    let mut is_asked = false;
+    while let Err(RecvTimeoutError::Timeout) = started.recv_timeout(Interrupt::CHECK_INTERVAL) {
+        if interrupt.is_repeated() {
+            child.signal(Signal::KILL);
+        } else if interrupt.requested() && !is_asked {
+            child.signal(Signal::TERM);
+            is_asked = true;
+        }
     }
 }
 

@@ -225,7 +225,7 @@ impl<'a> Bench<'a> {
         let url = format!("http://{}{}", server.address, load.load.path);
         let mut arguments = arguments(load.load, &url, load.lengths, &path.to_string_lossy());
         arguments.extend(more);
-        let output = run_beside(arguments, &self.pinning.server)?;
+        let output = run_beside(arguments, &self.pinning.server, self.interrupt)?;
         if let Some(ended) = server.ended() {
             let shown = &self.sides[load.side].shown;
             let log: String = server.log_tail().lines().map(|line| format!("\n  | {line}")).collect();
