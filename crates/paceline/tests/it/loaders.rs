@@ -62,7 +62,7 @@ fn names(run: &Value) -> Vec<&str> {
     run["verdicts"].as_array().unwrap().iter().map(|verdict| verdict["name"].as_str().unwrap()).collect()
 }
 
-/// The process ids of the loaders.
+/// The process ids of the children of a process, such as the loaders of a run.
 pub fn children_of(process: u32) -> Vec<i32> {
     let mut children = Vec::new();
     for task in std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten() {

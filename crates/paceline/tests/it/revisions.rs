@@ -421,9 +421,13 @@ fn job(folder: &Path, arguments: &str) -> Output {
 
 /// As [`job`], with the last commands of the gate.
 fn job_of(folder: &Path, arguments: &str, end: &str) -> Output {
+    job_command(folder, arguments, end).output().unwrap()
+}
+
+fn job_command(folder: &Path, arguments: &str, end: &str) -> Command {
     let gate = format!("() {{ printf '%s ' \"$@\" >\"$SEEN\"; {end}; }}");
-    Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci-gate"))
-        .env("BASH_FUNC_paceline%%", gate)
+    let mut job = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci-gate"));
+    job.env("BASH_FUNC_paceline%%", gate)
         .env("SEEN", folder.join("seen"))
         .env("BASE", "main")
         .env("ARGUMENTS", arguments)
@@ -431,9 +435,8 @@ fn job_of(folder: &Path, arguments: &str, end: &str) -> Output {
         .env("GITHUB_STEP_SUMMARY", folder.join("summary"))
         .env("GITHUB_OUTPUT", folder.join("output"))
         .env_remove("GITHUB_ACTIONS")
-        .env_remove("UNDECIDED")
-        .output()
-        .unwrap()
+        .env_remove("UNDECIDED");
+    job
 }
 
 #[test]
@@ -456,6 +459,25 @@ fn a_job_without_a_result_does_not_show_an_earlier_one() {
     let output = job(folder.path(), "");
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(!folder.path().join("summary").exists() && !folder.path().join("results/gate.md").exists());
+}
+
+#[test]
+fn a_cancelled_job_lets_the_gate_write_its_files() {
+    let end = "trap 'echo interrupted >\"$RESULTS/gate.md\"; exit 130' TERM; \
+               : >\"$RESULTS/started\"; while :; do sleep 0.01; done";
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut job = job_command(folder.path(), "", end).spawn().unwrap();
+        while !folder.path().join("results/started").exists() {
+            assert!(job.try_wait().unwrap().is_none(), "the job ended before its gate");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        system::kill(job.id().cast_signed(), signal).unwrap();
+        assert_eq!(job.wait().unwrap().code(), Some(130), "{signal}");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(read("summary"), "interrupted\n", "{signal}");
+        assert!(read("output").starts_with("outcome=error\n"), "{signal}");
+    }
 }
 
 #[test]
