@@ -4,7 +4,7 @@
 //! are given to the same side if there are enough cores.
 
 use paceline_catalogue::{CoresWanted, Pin, PinBalancer, PinDatabase, PinInstances};
-use paceline_record::Pinning;
+use paceline_record::{CoreTime, Pinning};
 use std::io;
 
 /// The cores that this process may use, before it pinned any thread.
@@ -28,6 +28,31 @@ impl Cores {
         let mut numbers: Vec<u32> = self.physical.iter().flatten().copied().collect();
         numbers.sort_unstable();
         numbers
+    }
+
+    /// At most `most` of these cores, at least one: those that were used least in `times`, with the time that a hypervisor
+    /// took. Each is on another physical core if there are enough.
+    #[must_use]
+    pub fn idlest(self, most: usize, times: &[CoreTime]) -> Self {
+        let used_s = |core: &u32| {
+            let time = times.iter().find(|time| time.core == *core);
+            time.map_or(0.0, |time| time.busy_s + time.steal_s)
+        };
+        let mut groups: Vec<(f64, Vec<u32>)> = self
+            .physical
+            .into_iter()
+            .map(|threads| (threads.iter().map(used_s).sum::<f64>(), threads))
+            .collect();
+        groups.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let widest = groups.iter().map(|(_, threads)| threads.len()).max().unwrap_or_default();
+        let nth = |thread: usize| groups.iter().filter_map(move |(_, threads)| threads.get(thread).copied());
+        let chosen: Vec<u32> = (0..widest).flat_map(nth).take(most.max(1)).collect();
+        let kept = groups.iter().map(|(_, threads)| {
+            threads.iter().copied().filter(|thread| chosen.contains(thread)).collect::<Vec<u32>>()
+        });
+        let mut physical: Vec<Vec<u32>> = kept.filter(|threads| !threads.is_empty()).collect();
+        physical.sort_unstable();
+        Self { physical }
     }
 
     /// The cores of the server, and those of the generator.
@@ -236,6 +261,25 @@ mod tests {
         assert_eq!(split(&cores, CoresWanted::One), pinning(&[0], &[1], true));
         assert_eq!(split(&cores, CoresWanted::Half), pinning(&[0], &[1], true));
         assert_eq!(split(&[vec![0, 1]], CoresWanted::One), pinning(&[0], &[1], true));
+    }
+
+    #[test]
+    fn the_idlest_cores_are_on_different_physical_ones() {
+        let cores = Cores { physical: vec![vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]] };
+        let time = |core: u32, busy_s: f64| CoreTime {
+            core,
+            over_s: 1.0,
+            busy_s,
+            interrupt_s: 0.0,
+            steal_s: 0.05,
+        };
+        let times = [time(0, 0.9), time(5, 0.5), time(3, 0.1)];
+        let idlest = |most: usize| cores.clone().idlest(most, &times).physical;
+        assert_eq!(idlest(0), [[2]]);
+        assert_eq!(idlest(2), [[2], [3]]);
+        assert_eq!(idlest(3), [[1], [2], [3]]);
+        assert_eq!(idlest(6), [vec![0], vec![1], vec![2, 6], vec![3, 7]]);
+        assert_eq!(idlest(99), cores.physical);
     }
 
     #[test]

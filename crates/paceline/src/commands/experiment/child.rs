@@ -170,7 +170,7 @@ impl ChildLoad {
         let record_name = record.to_string_lossy().into_owned();
         let mut arguments = self.arguments(request, &record_name);
         arguments.extend_from_slice(more);
-        let output = run_beside(arguments, &server_cores(&self.url), self.interrupt)?;
+        let output = run_on(free_cores(&server_cores(&self.url)), arguments, self.interrupt)?;
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
         let json = paceline_files::read_text(&record, MAX_RECORD_BYTES)
@@ -250,19 +250,18 @@ fn pinning_beside(server_cores: &[u32]) -> Pinning {
     Pinning { server: server_cores.to_vec(), generator, disjoint, ..Pinning::default() }
 }
 
-/// Runs this program on the cores that a server leaves free, until it ends or an interrupt ends it. Affinity belongs to
-/// a thread and is inherited by its children, so a thread is created for it.
-pub(super) fn run_beside(
+/// Runs this program on these cores, or on all if there are none, until it ends or an interrupt ends it. Affinity
+/// belongs to a thread and is inherited by its children, so a thread is created for it.
+pub(super) fn run_on(
+    cores: Vec<u32>,
     arguments: Vec<String>,
-    server_cores: &[u32],
     interrupt: Interrupt,
 ) -> Result<Output, LoadError> {
-    let free = free_cores(server_cores);
     let (sender, receiver) = mpsc::channel();
     let started = std::thread::spawn(move || {
-        if !free.is_empty() {
+        if !cores.is_empty() {
             // If the system refuses, the run has all cores, which its record says.
-            let _ = system::set_affinity(&free);
+            let _ = system::set_affinity(&cores);
         }
         let child = child_command(&arguments)?.spawn()?;
         // It has not been waited for, so the number is its own. The receiver waits until this thread ends.

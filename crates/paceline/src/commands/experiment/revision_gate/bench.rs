@@ -1,10 +1,10 @@
 //! Measures the blocks of a gate: starts base, candidate and the base again, and puts every load on each in turn.
 //!
-//! A load is `paceline run` as a child process on the cores that the servers leave free. The windows of a block go
+//! A load is `paceline run` as a child process on the generator's cores. The windows of a block go
 //! forth and back through the sides, so that a steady drift of the machine cancels out.
 
 use super::settings::{Settings, SettingsLoad};
-use crate::commands::experiment::child::{check, run_beside};
+use crate::commands::experiment::child::{check, run_on};
 use crate::commands::experiment::settled_cores::SettledCores;
 use crate::exit::{self, Complaint};
 use crate::lab_folders::shepherd_command;
@@ -17,6 +17,7 @@ use paceline_host::{CoreTicks, CpuQuota, Interrupt};
 use paceline_lab::{CommandLaunch, Cores, LaunchError, RunningServer, Starter};
 use paceline_record::{Pinning, Run};
 use paceline_run::wall_clock;
+use paceline_stats::plural;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +28,8 @@ use std::time::{Duration, Instant};
 const ORDERS: [[usize; SIDES]; 6] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [0, 2, 1], [2, 0, 1], [1, 0, 2]];
 /// The warm-up of a window: the connections are opened and used once.
 const WINDOW_WARM_UP: Duration = Duration::from_millis(200);
+/// How long the cores are observed to find the idlest.
+const IDLE_SAMPLE: Duration = Duration::from_secs(1);
 /// The machine is quiet if its cores were busy for less than this share of a second.
 const QUIET_SHARE: f64 = 0.25;
 /// The longest wait for a quiet machine between two blocks.
@@ -60,6 +63,8 @@ pub struct Bench<'a> {
     settings: &'a Settings,
     sides: [SideServer; SIDES],
     starter: Starter,
+    /// The number of cores that this process may use.
+    allowed: usize,
     pinning: Pinning,
     cores: SettledCores,
     records: PathBuf,
@@ -81,7 +86,8 @@ impl<'a> Bench<'a> {
     ) -> anyhow::Result<Self> {
         let cores = Cores::allowed()
             .map_err(|error| Complaint::environment(format!("cannot read the list of cores: {error}")))?;
-        let pinning = cores.split(CoresWanted::Half);
+        let (allowed, quota) = (cores.numbers().len(), CpuQuota::now());
+        let pinning = within_quota(cores, quota).split(CoresWanted::Half);
         let starter = Starter {
             shepherd: shepherd_command()?,
             guard: TrackingMethod::Namespace,
@@ -94,12 +100,13 @@ impl<'a> Bench<'a> {
             settings,
             sides,
             starter,
+            allowed,
             pinning,
             cores: SettledCores::new(Some(settings.budget), interrupt),
             records,
             interrupt,
             begun: Instant::now(),
-            quota: CpuQuota::now(),
+            quota,
             futile: Cell::new(0),
             left_out: Vec::new(),
         })
@@ -113,13 +120,19 @@ impl<'a> Bench<'a> {
                 .to_owned()
         });
         let quota = self.quota.map(|quota| {
-            format!("CPU quota of this container: {:.2} of {} cores.", quota.cores, self.cores_allowed())
+            let chosen = if cores_within(quota) < self.allowed { self.chosen_cores() } else { String::new() };
+            format!("CPU quota of this container: {:.2} of {} cores.{chosen}", quota.cores, self.allowed)
         });
         one_core.into_iter().chain(quota).collect()
     }
 
-    fn cores_allowed(&self) -> usize {
-        Cores::allowed().map_or(self.pinning.server.len(), |cores| cores.numbers().len())
+    /// The cores to which the quota limits server and generator, as a sentence.
+    fn chosen_cores(&self) -> String {
+        let [server, generator] = [&self.pinning.server, &self.pinning.generator].map(|cores| {
+            let numbers: Vec<String> = cores.iter().map(u32::to_string).collect();
+            format!("{} {}", plural(numbers.len() as f64, "core", "cores"), numbers.join(", "))
+        });
+        format!(" The server has {server} and the load generator {generator}, the idlest within the quota.")
     }
 
     /// The time that a quota stopped the processes of this container during the gate.
@@ -225,7 +238,7 @@ impl<'a> Bench<'a> {
         let url = format!("http://{}{}", server.address, load.load.path);
         let mut arguments = arguments(load.load, &url, load.lengths, &path.to_string_lossy());
         arguments.extend(more);
-        let output = run_beside(arguments, &self.pinning.server, self.interrupt)?;
+        let output = run_on(self.pinning.generator.clone(), arguments, self.interrupt)?;
         if let Some(ended) = server.ended() {
             let shown = &self.sides[load.side].shown;
             let log: String = server.log_tail().lines().map(|line| format!("\n  | {line}")).collect();
@@ -359,6 +372,23 @@ impl RegressionBench for Bench<'_> {
             }
         }
     }
+}
+
+/// The number of cores that a quota is enough for, rounded up.
+fn cores_within(quota: CpuQuota) -> usize {
+    quota.cores.ceil().max(1.0) as usize
+}
+
+/// As many of the cores as the quota is enough for, the idlest: a server with a thread for each of more cores would be
+/// stopped by the quota, and its figures would be those of the quota.
+fn within_quota(cores: Cores, quota: Option<CpuQuota>) -> Cores {
+    let Some(most) = quota.map(cores_within).filter(|most| *most < cores.numbers().len()) else {
+        return cores;
+    };
+    let before = CoreTicks::now();
+    // What the cores do in this time is what is measured.
+    std::thread::sleep(IDLE_SAMPLE);
+    cores.idlest(most, &CoreTicks::now().since(&before))
 }
 
 /// The arguments of `paceline run`.
