@@ -1,17 +1,22 @@
 //! The files that a job names: each is read with a limit and remembered, so that no output replaces an input.
 
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Largest file that is kept in memory.
 pub const MAX_BYTES: u64 = 256 << 20;
 
 /// The files read so far.
 #[derive(Debug, Default)]
-pub struct Inputs(Vec<Input>);
+pub struct Inputs {
+    read: Vec<Input>,
+    /// The folder of the child process that carries the job out; none if this process does.
+    child_folder: Option<PathBuf>,
+}
 
 /// One file that was read.
 #[derive(Debug)]
@@ -23,9 +28,32 @@ struct Input {
 }
 
 impl Inputs {
+    /// The files of a job that a child process without standard input carries out in a folder: their paths are relative
+    /// to it.
+    pub fn of_child(folder: &Path) -> Self {
+        Self { child_folder: Some(folder.to_owned()), ..Self::default() }
+    }
+
+    /// Where this process finds a file.
+    fn place<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
+        match &self.child_folder {
+            Some(folder) => Cow::Owned(folder.join(path)),
+            None => Cow::Borrowed(path),
+        }
+    }
+
+    /// Standard input, unless a child process would read it.
+    fn standard_input(&self) -> io::Result<File> {
+        if self.child_folder.is_some() {
+            let problem = "this run has no standard input: name a file";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
+        }
+        Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+    }
+
     /// The whole file, if it has at most [`MAX_BYTES`] bytes.
     pub fn read(&mut self, named_by: &str, path: &Path) -> io::Result<Vec<u8>> {
-        self.content(named_by, paceline_files::open_input(path)?)
+        self.content(named_by, paceline_files::open_input(&self.place(path))?)
     }
 
     /// The whole file as text, without a byte order mark.
@@ -35,7 +63,7 @@ impl Inputs {
 
     /// All of standard input, with the same limit.
     pub fn read_standard_input(&mut self, named_by: &str) -> io::Result<Vec<u8>> {
-        self.content(named_by, io::stdin().as_fd().try_clone_to_owned()?.into())
+        self.content(named_by, self.standard_input()?)
     }
 
     /// Standard input, if it is a regular file of which nothing was read: it can be read by position, and may be larger
@@ -51,7 +79,7 @@ impl Inputs {
 
     /// Standard input, if it is a regular file of which nothing was read, or if it is not.
     fn standard_input_of_kind(&mut self, named_by: &str, is_file: bool) -> io::Result<Option<File>> {
-        let mut file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let mut file = self.standard_input()?;
         if (file.metadata()?.is_file() && file.stream_position()? == 0) != is_file {
             return Ok(None);
         }
@@ -61,7 +89,7 @@ impl Inputs {
 
     /// Opens a regular file that is read in parts, and may be larger than [`MAX_BYTES`].
     pub fn open(&mut self, named_by: &str, path: &Path) -> io::Result<File> {
-        let file = paceline_files::open(path)?;
+        let file = paceline_files::open(&self.place(path))?;
         self.remember(named_by, &file)?;
         Ok(file)
     }
@@ -70,7 +98,7 @@ impl Inputs {
         let metadata = file.metadata()?;
         // A pipe or a device is never replaced.
         if metadata.is_file() {
-            self.0.push(Input { named_by: named_by.to_owned(), inode: inode(&metadata) });
+            self.read.push(Input { named_by: named_by.to_owned(), inode: inode(&metadata) });
         }
         Ok(())
     }
@@ -88,7 +116,7 @@ impl Inputs {
 
     /// The flag or placeholder that named this file, if it was read.
     pub fn named_by(&self, metadata: &Metadata) -> Option<&str> {
-        let input = self.0.iter().find(|input| input.inode == inode(metadata))?;
+        let input = self.read.iter().find(|input| input.inode == inode(metadata))?;
         Some(&input.named_by)
     }
 }

@@ -276,6 +276,11 @@ fn wrong_settings_exit_with_two_and_say_why() {
         assert_eq!(output.status.code(), Some(2), "{flags}: {output:?}");
         assert!(text(&output.stderr).contains(said), "{flags}: {output:?}");
     }
+    std::fs::write(repository.folder.path().join("outside.toml"), with("rate = 5", "[]")).unwrap();
+    let outside = repository.gate(&["--config", "../outside.toml"]);
+    assert_eq!(outside.status.code(), Some(2), "{outside:?}");
+    let said = text(&outside.stderr);
+    assert!(said.contains("is outside the repository") && said.contains("set `folder` to"), "{said}");
     repository.write("paceline.toml", "[gate]\nbasis = \"main\"\n");
     let page = repository.folder.path().join("gate.md");
     for (more, said) in [(&["--pairs", "8"][..], "--pairs has no effect"), (&[], "paceline.toml:2")] {
@@ -286,6 +291,20 @@ fn wrong_settings_exit_with_two_and_say_why() {
         let page = std::fs::read_to_string(&page).unwrap();
         assert!(page.starts_with("### Performance gate not evaluated"), "{page}");
     }
+}
+
+#[test]
+fn the_files_of_flags_are_beside_the_file_of_the_gate() {
+    let repository =
+        TestRepository::new("[[gate.load]]\npath = \"/hello\"\nflags = [\"--mix\", \"mix.toml\"]\n");
+    repository.write("mix.toml", "[[request]]\nname = \"list\"\npath = \"/hello\"\n");
+    let below = repository.root().join("below");
+    std::fs::create_dir(&below).unwrap();
+    let mut gate = repository.gate_command(&["--budget", "1ms", "--records", "records"]);
+    let output = gate.current_dir(&below).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert_eq!(report(&output)["blocks"].as_u64(), Some(1), "{output:?}");
+    assert!(below.join("records/00-0-0-warm-up.json").exists(), "flags are relative to the current folder");
 }
 
 #[test]

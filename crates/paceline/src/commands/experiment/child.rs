@@ -13,7 +13,7 @@ use paceline_record::{Pinning, Run};
 use rustix::process::Signal;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -170,7 +170,7 @@ impl ChildLoad {
         let record_name = record.to_string_lossy().into_owned();
         let mut arguments = self.arguments(request, &record_name);
         arguments.extend_from_slice(more);
-        let output = run_on(free_cores(&server_cores(&self.url)), arguments, self.interrupt)?;
+        let output = run_on(free_cores(&server_cores(&self.url)), None, arguments, self.interrupt)?;
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read the record {record_name}: {why}"));
         let json = paceline_files::read_text(&record, MAX_RECORD_BYTES)
@@ -250,10 +250,12 @@ fn pinning_beside(server_cores: &[u32]) -> Pinning {
     Pinning { server: server_cores.to_vec(), generator, disjoint, ..Pinning::default() }
 }
 
-/// Runs this program on these cores, or on all if there are none, until it ends or an interrupt ends it. Affinity
-/// belongs to a thread and is inherited by its children, so a thread is created for it.
+/// Runs this program on these cores, or on all if there are none, in a folder, or in that of this process, until it ends
+/// or an interrupt ends it. Affinity belongs to a thread and is inherited by its children, so a thread is created for
+/// it.
 pub(super) fn run_on(
     cores: Vec<u32>,
+    folder: Option<PathBuf>,
     arguments: Vec<String>,
     interrupt: Interrupt,
 ) -> Result<Output, LoadError> {
@@ -263,7 +265,7 @@ pub(super) fn run_on(
             // If the system refuses, the run has all cores, which its record says.
             let _ = system::set_affinity(&cores);
         }
-        let child = child_command(&arguments)?.spawn()?;
+        let child = child_command(&arguments, folder.as_deref())?.spawn()?;
         // It has not been waited for, so the number is its own. The receiver waits until this thread ends.
         let _ = sender.send(ProcessIdentity::from_pid(child.id().cast_signed()));
         child.wait_with_output()
@@ -278,10 +280,13 @@ pub(super) fn run_on(
 
 /// The child. It is not in this process's group, where Ctrl-C in a terminal would reach it too: a run that gets a second
 /// signal ends without its results. The kernel kills it when the thread that starts it ends, so also with this process.
-fn child_command(arguments: &[String]) -> io::Result<Command> {
+fn child_command(arguments: &[String], folder: Option<&Path>) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
     // SAFETY: one system call with integers between fork and exec.
     unsafe { command.pre_exec(system::die_with_parent) };
     Ok(command)

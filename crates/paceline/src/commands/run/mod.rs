@@ -53,6 +53,7 @@ use paceline_report::LiveMetrics;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
 use paceline_web::Library;
 use repeat::RepeatedLoad;
+use std::path::Path;
 use std::time::Duration;
 
 /// Runs the command.
@@ -144,8 +145,9 @@ fn observe_server(
     }
 }
 
-/// The job of a run with these flags.
-pub fn job_of(flags: &[String]) -> anyhow::Result<Job> {
+/// The job of runs with these flags, which a child process without standard input carries out in a folder again and
+/// again.
+pub fn job_of(flags: &[String], folder: &Path) -> anyhow::Result<Job> {
     let line = ["paceline run", "http://localhost/"].into_iter().chain(flags.iter().map(String::as_str));
     let parsed = Arguments::augment_args(clap::Command::new("paceline run"))
         .try_get_matches_from(line)
@@ -155,7 +157,7 @@ pub fn job_of(flags: &[String]) -> anyhow::Result<Job> {
         let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Complaint::usage(format!("the flags of the load, {}: {what}", flags.join(" ")))
     })?;
-    arguments.job(&mut Inputs::default())
+    arguments.job(&mut Inputs::of_child(folder))
 }
 
 /// Carries out a job without flags of its own. `begin` is called when everything is ready, and may change it; if it

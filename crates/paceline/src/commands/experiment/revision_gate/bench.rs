@@ -238,7 +238,8 @@ impl<'a> Bench<'a> {
         let url = format!("http://{}{}", server.address, load.load.path);
         let mut arguments = arguments(load.load, &url, load.lengths, &path.to_string_lossy());
         arguments.extend(more);
-        let output = run_on(self.pinning.generator.clone(), arguments, self.interrupt)?;
+        let (cores, folder) = (self.pinning.generator.clone(), Some(load.load.folder.clone()));
+        let output = run_on(cores, folder, arguments, self.interrupt)?;
         if let Some(ended) = server.ended() {
             let shown = &self.sides[load.side].shown;
             let log: String = server.log_tail().lines().map(|line| format!("\n  | {line}")).collect();
@@ -277,6 +278,8 @@ impl<'a> Bench<'a> {
         set_profiling_variables(&mut env);
         let mut server = self.start(side, "profile", (&env, &[]))?;
         let (warm_up, window) = (format!("profile-{side}-warm-up"), format!("profile-{side}"));
+        let flame_graph = std::path::absolute(flame_graph)
+            .map_err(|error| LoadError::Failed(format!("{}: {error}", flame_graph.display())))?;
         let flag = format!("--profile={}", flame_graph.display());
         let run = self
             .record(&mut server, self.warm_up(side, load, &warm_up), None)

@@ -134,10 +134,10 @@ fn unmeasured(
     Ok(Some(RegressionReport::passed_unmeasured(&settings.plan(names, Vec::new()), &reason)))
 }
 
-/// The folder for the record of every run; the default one keeps those of the last gate.
+/// The absolute path of the folder for the record of every run; the default one keeps those of the last gate.
 fn records_folder(settings: &Settings, builds: &Path) -> anyhow::Result<PathBuf> {
     let folder = match &settings.records {
-        Some(folder) => folder.clone(),
+        Some(folder) => settings.here.join(folder),
         None => {
             let folder = builds.join("records");
             // The first gate of a repository has none.

@@ -74,6 +74,8 @@ pub struct SettingsLoad {
     pub connections: u32,
     pub rate_per_s: Option<f64>,
     pub flags: Vec<String>,
+    /// The folder of the files that its flags name.
+    pub folder: PathBuf,
     /// The names of its requests.
     pub requests: Vec<String>,
     pub metrics: Vec<GateMetric>,
@@ -121,7 +123,9 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
             .hint("use --start COMMAND, or write the file with `paceline gate init`")
     })?;
     let margins = margins(&file, &shared)?;
-    let loads = loads(&file, &shared, margins.as_deref())?;
+    let beside = found.as_deref().and_then(Path::parent);
+    let folders = [here, beside.unwrap_or(here)];
+    let loads = loads(&file, &shared, folders, margins.as_deref())?;
     let launch = |metric: &&GateMetric| is_of_launch(metric.metric);
     let first_path = loads.first().map_or("/", |load| load.path.as_str()).to_owned();
     Ok(Settings {
@@ -251,13 +255,14 @@ fn under_load(metric: &GateMetric, shape: &LoadShape) -> Option<GateMetric> {
     is_sent.then(|| GateMetric { metric: of_loop, ..metric.clone() })
 }
 
-/// The shape of a load. The flags are those of its runs, so that a wrong one is known before anything is built.
-fn shape_of(load: &GateFileLoad) -> anyhow::Result<LoadShape> {
+/// The shape of a load whose runs begin in `folder`. The flags are those of its runs, so that a wrong one is known before
+/// anything is built.
+fn shape_of(load: &GateFileLoad, folder: &Path) -> anyhow::Result<LoadShape> {
     let connections = format!("--connections={}", load.connections.unwrap_or(CONNECTIONS));
     let flags = [connections, "--warmup=1s".to_owned(), "--duration=1s".to_owned()];
     let rate = load.rate.map(|rate| format!("--rate={rate}"));
     let flags: Vec<String> = flags.into_iter().chain(rate).chain(load.flags.iter().cloned()).collect();
-    let job = job_of(&flags)?;
+    let job = job_of(&flags, folder)?;
     Ok(LoadShape {
         requests: job.requests.iter().map(|request| request.shown_name().to_owned()).collect(),
         is_open: job.load.is_open(),
@@ -268,10 +273,11 @@ fn shape_of(load: &GateFileLoad) -> anyhow::Result<LoadShape> {
 /// The load as it is run, with its metrics: those of the margins that it has, or the defaults.
 fn settings_load(
     load: GateFileLoad,
+    folder: &Path,
     margins: Option<&[GateMetric]>,
     margin: f64,
 ) -> anyhow::Result<SettingsLoad> {
-    let shape = shape_of(&load)?;
+    let shape = shape_of(&load, folder)?;
     let metrics = match margins {
         Some(margins) => margins.iter().filter_map(|metric| under_load(metric, &shape)).collect(),
         None => {
@@ -289,15 +295,19 @@ fn settings_load(
         connections: load.connections.unwrap_or(CONNECTIONS),
         rate_per_s: load.rate,
         flags: load.flags,
+        folder: folder.to_owned(),
         requests: shape.requests,
         metrics,
         path,
     })
 }
 
+/// The loads. The files that flags name are relative to the first folder on the command line, and to the second in the
+/// file.
 fn loads(
     file: &GateFile,
     shared: &SharedFlags<'_>,
+    [here, beside]: [&Path; 2],
     margins: Option<&[GateMetric]>,
 ) -> anyhow::Result<Vec<SettingsLoad>> {
     let of_flags = || GateFileLoad {
@@ -312,9 +322,12 @@ fn loads(
             .hint(format!("change the load in {GATE_FILE}, or name a file without loads with --config FILE"))
             .into());
     }
-    let written = if file.loads.is_empty() { vec![of_flags()] } else { file.loads.clone() };
+    let (written, folder) = match file.loads.is_empty() {
+        true => (vec![of_flags()], here),
+        false => (file.loads.clone(), beside),
+    };
     let margin = shared.flags.margin / 100.0;
-    let loads = written.into_iter().map(|load| settings_load(load, margins, margin));
+    let loads = written.into_iter().map(|load| settings_load(load, folder, margins, margin));
     let loads: Vec<SettingsLoad> = loads.collect::<anyhow::Result<_>>()?;
     for (index, load) in loads.iter().enumerate() {
         if loads[..index].iter().any(|other| other.name == load.name) {
@@ -421,7 +434,13 @@ impl Settings {
                 let canonical = folder.canonicalize().unwrap_or_else(|_| folder.clone());
                 let root = repository.root().canonicalize().unwrap_or_else(|_| repository.root().to_owned());
                 let inside = canonical.strip_prefix(&root).map_err(|_| {
+                    let hint = format!(
+                        "the commands run in the folder of the file with [gate], or in its `folder`: set `folder` to \
+                         one in {}",
+                        root.display()
+                    );
                     Complaint::usage(format!("the folder {} is outside the repository", folder.display()))
+                        .hint(hint)
                 })?;
                 inside.to_owned()
             }
