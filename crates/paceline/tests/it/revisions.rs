@@ -270,6 +270,8 @@ fn wrong_settings_exit_with_two_and_say_why() {
         ("rate = 5", "[\"--mix\", \"missing.toml\"]", "missing.toml"),
         ("rate = 5", "[\"--rate\", \"100\"]", "no metric of [gate.margins] applies"),
         ("sessions = 5", "[]", "no metric of [gate.margins] applies"),
+        ("rate = 5", "[\"--body\", \"@-\"]", "a gate repeats the load, but @- can be read only once"),
+        ("rate = 5", "[\"--curl\", \"curl -d @- http://a/\"]", "this run has no standard input"),
     ] {
         repository.write("paceline.toml", &with(margins, flags));
         let output = repository.gate(&[]);

@@ -157,7 +157,8 @@ pub fn job_of(flags: &[String], folder: &Path) -> anyhow::Result<Job> {
         let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Complaint::usage(format!("the flags of the load, {}: {what}", flags.join(" ")))
     })?;
-    arguments.job(&mut Inputs::of_child(folder))
+    let job = arguments.job(&mut Inputs::of_child(folder))?;
+    repeat::repeatable(&job, "a gate")
 }
 
 /// Carries out a job without flags of its own. `begin` is called when everything is ready, and may change it; if it

@@ -49,7 +49,7 @@ pub fn repeatable(job: &Job, flag: &str) -> anyhow::Result<Job> {
     match read_once(job) {
         None => Ok(job.clone()),
         Some(pipe) => {
-            let what = format!("{flag} runs the load twice, but @{} can be read only once", pipe.display());
+            let what = format!("{flag} repeats the load, but @{} can be read only once", pipe.display());
             Err(Complaint::usage(what).hint("write the body to a file, and name it: @FILE").into())
         }
     }

@@ -319,7 +319,7 @@ fn a_long_pipe_that_cannot_be_copied_is_refused() {
         let output = with_pipe(&[url, "--body", "@-", flag], b"x", folder.path());
         let reported = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{reported}");
-        let expected = format!("{flag} runs the load twice, but @- can be read only once");
+        let expected = format!("{flag} repeats the load, but @- can be read only once");
         assert!(reported.contains(&expected), "{reported}");
     }
     // A file here, but in each loader its own standard input.
