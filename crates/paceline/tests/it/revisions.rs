@@ -270,6 +270,7 @@ fn wrong_settings_exit_with_two_and_say_why() {
         ("rate = 5", "[\"--mix\", \"missing.toml\"]", "missing.toml"),
         ("rate = 5", "[\"--rate\", \"100\"]", "no metric of [gate.margins] applies"),
         ("sessions = 5", "[]", "no metric of [gate.margins] applies"),
+        ("rate = 5\n\"response.p99\" = 5", "[]", "no load has the metric response.p99"),
         ("rate = 5", "[\"--body\", \"@-\"]", "a gate repeats the load, but @- can be read only once"),
         ("rate = 5", "[\"--curl\", \"curl -d @- http://a/\"]", "this run has no standard input"),
     ] {
@@ -293,6 +294,15 @@ fn wrong_settings_exit_with_two_and_say_why() {
         let page = std::fs::read_to_string(&page).unwrap();
         assert!(page.starts_with("### Performance gate not evaluated"), "{page}");
     }
+}
+
+#[test]
+fn a_margin_that_the_load_of_the_flags_does_not_have_is_noted() {
+    let repository = TestRepository::new("[gate.margins]\nrate = \"5%\"\n\"response.p99\" = \"5%\"\n");
+    let output = repository.gate(&["--budget", "1ms", "--path", "/hello"]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let notes = report_notes(&output);
+    assert!(notes.contains("No load has response.p99, so its margin is not judged."), "{notes}");
 }
 
 #[test]

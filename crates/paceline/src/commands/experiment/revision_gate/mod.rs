@@ -58,7 +58,7 @@ fn measure(settings: &Settings, output: &GateOutput) -> anyhow::Result<Regressio
     let checkouts = checkouts.map_err(complain)?;
     let [base, candidate] = revisions(settings, &repository, checkouts.folder(), output)?;
     exit::say(&format!("base       {}\ncandidate  {}", base.shown, candidate.shown));
-    let mut notes = Vec::new();
+    let mut notes = settings.notes.clone();
     if base.tree == candidate.tree {
         notes.push("Both sides have the same content: this is an A/A run.".to_owned());
     } else if let Some(report) = unmeasured(settings, &repository, [&base, &candidate])? {

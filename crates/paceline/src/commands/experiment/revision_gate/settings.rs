@@ -23,6 +23,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const BUILD_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 /// The default share of failed requests by which the candidate may exceed the base.
 const MAX_FAILURES: f64 = 0.001;
+/// Which loads have which metrics.
+const METRICS_OF_LOADS: &str =
+    "rate and service.* need a load without `rate`, response.* one with it, sessions a mix of them";
 /// The default number of connections.
 const CONNECTIONS: u32 = 32;
 
@@ -104,6 +107,8 @@ pub struct Settings {
     judge: JudgeRule,
     max_failures: f64,
     pub ignore: Vec<glob::Pattern>,
+    /// Facts to print beside the result.
+    pub notes: Vec<String>,
     pub records: Option<PathBuf>,
     /// Whether both sides are profiled afterwards, and the folder for the flame graphs if one is given.
     pub profile: Option<Option<PathBuf>>,
@@ -127,6 +132,10 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
     let folders = [here, beside.unwrap_or(here)];
     let loads = loads(&file, &shared, folders, margins.as_deref())?;
     let launch = |metric: &&GateMetric| is_of_launch(metric.metric);
+    let note = |metric: &GateMetric| {
+        format!("No load has {}, so its margin is not judged.", metric.metric.name_of(None))
+    };
+    let notes = unjudged(&loads, margins.as_deref()).into_iter().map(note).collect();
     let first_path = loads.first().map_or("/", |load| load.path.as_str()).to_owned();
     Ok(Settings {
         here: here.to_owned(),
@@ -153,6 +162,7 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         loads,
         max_failures: max_failures(&file, &shared)?,
         ignore: patterns(&file)?,
+        notes,
         records: shared.load.records.clone(),
         profile: shared.flags.profile.clone(),
         undecided: shared.undecided,
@@ -344,7 +354,24 @@ fn loads(
         }
     }
     check_metrics(&loads, margins)?;
+    // Flags may describe another load each time, and the margins of the file are those of all.
+    if let Some(missing) = unjudged(&loads, margins).first().filter(|_| !file.loads.is_empty()) {
+        let metric = missing.metric.name_of(None);
+        let what = format!("{GATE_FILE}: no load has the metric {metric} of [gate.margins]");
+        return Err(Complaint::usage(what).hint(METRICS_OF_LOADS).into());
+    }
     Ok(loads)
+}
+
+/// The margins of all requests that no load has.
+fn unjudged<'a>(loads: &[SettingsLoad], margins: Option<&'a [GateMetric]>) -> Vec<&'a GateMetric> {
+    let is_judged = |metric: &GateMetric| {
+        let mut judged = loads.iter().flat_map(|load| &load.metrics);
+        judged.any(|other| other.metric == metric.metric && other.step.is_none())
+    };
+    let of_loads = margins.unwrap_or_default().iter();
+    let of_loads = of_loads.filter(|metric| metric.step.is_none() && !is_of_launch(metric.metric));
+    of_loads.filter(|metric| !is_judged(metric)).collect()
 }
 
 /// Refuses margins of which none applies, and those of a request that no load has.
@@ -365,7 +392,7 @@ fn check_metrics(loads: &[SettingsLoad], margins: Option<&[GateMetric]>) -> anyh
         return Err(Complaint::usage(format!(
             "{GATE_FILE}: no metric of [gate.margins] applies to its loads"
         ))
-        .hint("rate and service.* need a load without `rate`, response.* one with it, sessions a mix of them")
+        .hint(METRICS_OF_LOADS)
         .into());
     }
     Ok(())
