@@ -64,15 +64,42 @@ impl Escaping for ForTerminal {
     }
 }
 
+/// What separates `@` and `#` from a name or a number: a space without a width. A backslash would not help, because
+/// GitHub looks for mentions in the text that is displayed.
+const NO_MENTION: &str = "&#8203;";
+
+/// Separates what would mention people or issues in the comment of a pull request: `@name`, `#123` and
+/// `owner/repository#1` (docs.github.com, "Basic writing and formatting syntax"). `user@host` is no mention.
+fn without_mentions(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    let mut before = None;
+    while let Some(letter) = letters.next() {
+        safe.push(letter);
+        let after = letters.peek().copied();
+        let is_mention = match letter {
+            '@' => after.is_some_and(char::is_alphanumeric) && !before.is_some_and(char::is_alphanumeric),
+            '#' => after.is_some_and(|after| after.is_ascii_digit()),
+            _ => false,
+        };
+        if is_mention {
+            safe.push_str(NO_MENTION);
+        }
+        before = Some(letter);
+    }
+    safe
+}
+
 impl Escaping for ForMarkdown {
     fn escape(text: &str) -> String {
-        visible(text, |safe, letter| match letter {
+        let safe = visible(text, |safe, letter| match letter {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '#' | '$' => safe.extend(['\\', letter]),
             letter => safe.push(letter),
-        })
+        });
+        without_mentions(&safe)
     }
 }
 

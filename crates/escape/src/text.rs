@@ -268,6 +268,18 @@ mod tests {
     }
 
     #[test]
+    fn markdown_mentions_nobody() {
+        for (text, shown) in [
+            ("thanks @name", "thanks @&#8203;name"),
+            ("(@team/web)", "(@&#8203;team/web)"),
+            ("fixes #12, a/b#3", "fixes \\#&#8203;12, a/b\\#&#8203;3"),
+            ("user@host @ #x", "user@host @ \\#x"),
+        ] {
+            assert_eq!(MarkdownText::from_text(text).as_str(), shown);
+        }
+    }
+
+    #[test]
     fn escaped_text_is_escaped_again_only_in_another_format() {
         let cell = MarkdownText::from_text("a|b");
         assert_eq!(markdown!("| {} |", cell).as_str(), "| a\\|b |");
