@@ -85,6 +85,8 @@ pub struct BuildNeeds {
 impl BuildNeeds {
     /// Reads them from the text of a Dockerfile. A build argument has the value in `given`, or its default.
     pub fn from_dockerfile(text: &str, given: &BTreeMap<String, String>) -> Self {
+        // BuildKit skips a byte order mark (`discardBOM`); with it the first instruction would have another name.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut needs, escape) = (Self::default(), escape(text));
         needs.images.extend(frontend(text));
         // Where the parsers differ, each could hide what the other one uses.

@@ -78,6 +78,14 @@ fn the_end_of_a_line_hides_no_image() {
 }
 
 #[test]
+fn a_byte_order_mark_hides_no_image() {
+    let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
+    assert_eq!(images("\u{feff}FROM evil/image\r\n"), ["evil/image"]);
+    assert_eq!(images("\u{feff}# syntax=evil/frontend\nFROM a\n"), ["evil/frontend", "a"]);
+    assert_eq!(images("\u{feff}# escape=`\nFROM `\n a\nRUN dir C:\\\nFROM c\n"), ["a", "c"]);
+}
+
+#[test]
 fn an_argument_of_a_stage_hides_no_image() {
     let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
     let text = "ARG BASE=evil/image\nFROM a AS one\nARG BASE=a\nFROM $BASE\n";
