@@ -104,6 +104,8 @@ impl BuildNeeds {
     /// Adds what an instruction needs. One that may be part of a heredoc defines nothing (`is_certain`): it could
     /// hide the image that a later one uses.
     fn add(&mut self, line: &str, known: &mut Known<'_>, is_certain: bool) {
+        // Whether a later stage runs it is not known here.
+        let (line, is_certain) = triggered(line).map_or((line, is_certain), |triggered| (triggered, false));
         let words: Vec<&str> = line.split_whitespace().skip(1).collect();
         match keyword(line).as_str() {
             "ARG" => {
@@ -149,7 +151,7 @@ impl BuildNeeds {
         continuation: Continuation,
         known: &mut Known<'_>,
     ) {
-        let is_script = keyword(&instruction.line) == "RUN";
+        let is_script = keyword(triggered(&instruction.line).unwrap_or(&instruction.line)) == "RUN";
         for line in &instruction.below {
             self.add_addresses(line);
             if is_script {
@@ -344,6 +346,13 @@ fn next_instruction<'a>(
 /// The instruction's name, in capital letters.
 fn keyword(line: &str) -> String {
     line.split_whitespace().next().unwrap_or_default().to_ascii_uppercase()
+}
+
+/// The instruction of an `ONBUILD`, which a stage runs that begins with this one: BuildKit,
+/// `frontend/dockerfile/dockerfile2llb/convert.go`.
+fn triggered(line: &str) -> Option<&str> {
+    let (_, instruction) = line.trim_start().split_once(char::is_whitespace)?;
+    (keyword(line) == "ONBUILD").then(|| instruction.trim_start())
 }
 
 /// Whether a line in a heredoc could be an instruction: most texts with `from` (SQL, Python) could not.

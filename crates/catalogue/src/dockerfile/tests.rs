@@ -86,6 +86,16 @@ fn a_byte_order_mark_hides_no_image() {
 }
 
 #[test]
+fn a_trigger_hides_nothing_that_it_uses() {
+    let text = "FROM a AS base\nONBUILD COPY --from=evil/image /x /x\nonbuild run curl x\nONBUILD RUN <<E\npip x\nE\n\
+                ONBUILD ADD me@intranet:c /c\nONBUILD\nFROM base\n";
+    let needs = BuildNeeds::from_dockerfile(text, &BTreeMap::new());
+    assert_eq!(needs.images, ["a", "evil/image"]);
+    assert_eq!(needs.downloaders, ["curl", "pip"]);
+    assert_eq!(needs.addresses, ["me@intranet:c"]);
+}
+
+#[test]
 fn an_argument_of_a_stage_hides_no_image() {
     let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
     let text = "ARG BASE=evil/image\nFROM a AS one\nARG BASE=a\nFROM $BASE\n";
