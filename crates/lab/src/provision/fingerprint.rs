@@ -57,7 +57,10 @@ fn add_folder(digest: &mut InputDigest, root: &Path, folder: &Path) -> Result<()
             if !LEFT_BEHIND.iter().any(|left| name == *left) {
                 add_folder(digest, root, &path)?;
             }
-        } else if !NOT_MADE_OF.iter().any(|name| path == root.join(name)) {
+        } else if (kind.is_file() || kind.is_symlink())
+            && !NOT_MADE_OF.iter().any(|name| path == root.join(name))
+        {
+            // Anything else, such as the socket that a killed server left, has no contents to build from.
             digest.add(path.strip_prefix(root).unwrap_or(&path).as_os_str().as_bytes());
             add_file(digest, &path, kind.is_symlink())?;
         }

@@ -159,6 +159,7 @@ fn the_fingerprint_includes_names_new_files_and_folders() {
         assert_eq!(tree.build().unwrap(), StepOutcome::Already);
     }
     tree.write("servers/sh-one/__pycache__/x.pyc", "left behind by a run");
+    let _socket = std::os::unix::net::UnixListener::bind(tree.path("servers/sh-one/app.sock")).unwrap();
     assert_eq!(tree.build().unwrap(), StepOutcome::Already);
 }
 

@@ -10,7 +10,7 @@ use paceline_catalogue::{BuildNeeds, Container, ImageSource};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// The file with a line for each accepted content: its digest and its folder.
@@ -125,7 +125,8 @@ fn add_folder(digest: &mut InputDigest, root: &Path) -> Result<(), LabError> {
             } else if about.is_symlink() {
                 check_link(&path, &real_root)?;
                 digest.add(fs::read_link(&path).map_err(error)?.as_os_str().as_bytes());
-            } else {
+            } else if !about.file_type().is_socket() {
+                // A server that was killed may have left a socket, which has no contents.
                 digest.add(&paceline_files::read(&path, paceline_files::MAX_OUTPUT_BYTES).map_err(error)?);
             }
         }

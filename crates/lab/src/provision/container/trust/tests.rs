@@ -79,6 +79,14 @@ fn kind_and_permissions_of_a_file_count() {
 }
 
 #[test]
+fn a_socket_left_by_a_server_is_no_error() {
+    let context = Context::new();
+    let before = context.digest().unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(context.path("app.sock")).unwrap();
+    assert_ne!(context.digest().unwrap(), before);
+}
+
+#[test]
 fn a_link_out_of_the_folder_is_refused() {
     let out = tempfile::NamedTempFile::new().unwrap();
     let absolute = out.path().display().to_string();
