@@ -59,7 +59,7 @@ impl Provisioner {
     /// `servers`.
     ///
     /// # Errors
-    /// [`LabError::File`] when a server's folder cannot be read.
+    /// As [`Provisioner::state`], except for a tool or a file of one server.
     pub fn setup_plan(&self, servers: &[Arc<Manifest>], again: bool) -> Result<SetupPlan, LabError> {
         let mut plan = SetupPlan {
             packages: Vec::new(),
@@ -82,8 +82,9 @@ impl Provisioner {
             let lacks = || !self.tools.missing(&server.needs).is_empty();
             let current = || match self.fingerprints(server) {
                 Ok(wanted) => Ok(self.stamp(server, "setup") == Some(wanted.setup)),
-                // A broken tool must not prevent the set-up of other servers: its own server's set-up will report it.
-                Err(LabError::ToolVersion { .. }) => Ok(false),
+                // A broken tool or an unreadable file must not prevent the set-up of other servers: its own server's
+                // set-up will report it.
+                Err(LabError::ToolVersion { .. } | LabError::File { .. }) => Ok(false),
                 Err(error) => Err(error),
             };
             if let Some(setup) = &server.setup

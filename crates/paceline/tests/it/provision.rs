@@ -325,3 +325,21 @@ fn a_tool_that_cannot_start_does_not_hide_other_servers() {
     assert!(stdout.starts_with("sh-one: built in ") && stderr.contains(&reported), "{stdout}{stderr}");
     assert_eq!(code, Some(3));
 }
+
+#[test]
+fn a_file_that_cannot_be_read_does_not_hide_other_servers() {
+    let tree = Tree::new("[setup]\ncommand = 'touch $PACELINE_BUILD/fetched'");
+    beside(&tree, "sh-two", "needs = ['sh']");
+    tree.write("servers/sh-two/data", "");
+    let data = std::fs::File::options().write(true).open(tree.path("servers/sh-two/data")).unwrap();
+    data.set_len(paceline_files::MAX_OUTPUT_BYTES + 1).unwrap();
+    let (stdout, stderr, code) = tree.run(&["setup", "--all"]);
+    assert_eq!(code, 3, "{stderr}");
+    assert!(
+        stdout.contains("\nsh-one: set up in ") && stdout.contains("\nsh-two is not set up: "),
+        "{stdout}"
+    );
+    let (stdout, stderr, code) = tree.run(&["list"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("  sh-one  ") && stdout.contains("larger than the maximum"), "{stdout}");
+}

@@ -6,7 +6,7 @@
 use super::selection::provisioner;
 use crate::commands::format::PrintFormatFlag;
 use crate::documents::{BrokenFolder, ListDocument, ListedServer};
-use crate::exit::{Status, json, print, say};
+use crate::exit::{Status, error_text, json, print, say};
 use crate::lab_folders::complain;
 use paceline_catalogue::{BrokenEntry, Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
@@ -84,12 +84,13 @@ fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
     [brief.to_owned(), server.id.clone(), server.framework.clone(), server.workloads.len().to_string()]
 }
 
-/// The state of a server. If a tool reports no version, or a container is refused, the other servers are still listed.
+/// The state of a server. If a tool reports no version, a container is refused, or a file of the server cannot be read,
+/// the other servers are still listed.
 fn state(server: &Manifest, provisioner: &Provisioner) -> anyhow::Result<String> {
     match provisioner.state(server) {
         Ok(state) => Ok(state.to_string()),
-        Err(error @ (LabError::ToolVersion { .. } | LabError::Container { .. })) => {
-            Ok(format!("unknown: {error}"))
+        Err(error @ (LabError::ToolVersion { .. } | LabError::Container { .. } | LabError::File { .. })) => {
+            Ok(format!("unknown: {}", error_text(&error)))
         }
         Err(error) => Err(complain(error)),
     }
