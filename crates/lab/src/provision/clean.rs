@@ -4,8 +4,9 @@
 //! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
 //! never removed.
 
-use super::{Provisioner, container, rollback};
+use super::{METADATA_DIR, Provisioner, container, rollback};
 use paceline_catalogue::{BrokenEntry, Catalogue};
+use paceline_host::{FileLock, Id, LockAttempt};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -38,9 +39,11 @@ impl LeftOver {
     /// Removes it. A symbolic link is removed, never followed.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When it cannot be removed, or is a build that another process makes or runs the image of.
     pub fn remove(&self) -> io::Result<()> {
-        if fs::symlink_metadata(&self.path)?.is_dir() {
+        let is_folder = fs::symlink_metadata(&self.path)?.is_dir();
+        let _locks = if is_folder { lock_build(&self.path)? } else { Vec::new() };
+        if is_folder {
             // The engine keeps the files of an image.
             container::forget(&self.path);
         }
@@ -54,8 +57,8 @@ impl Provisioner {
         let in_folder = |name: &str| entries(&self.state_dir.join(name));
         let mut found: Vec<LeftOver> =
             in_folder("logs").into_iter().map(|path| LeftOver::from_path("log", path)).collect();
-        found
-            .extend(in_folder("scratch").into_iter().map(|path| LeftOver::from_path("scratch folder", path)));
+        let scratch = in_folder("scratch").into_iter().filter(|path| !is_scratch_in_use(path));
+        found.extend(scratch.map(|path| LeftOver::from_path("scratch folder", path)));
         if all {
             found.extend(
                 in_folder("home").into_iter().map(|path| LeftOver::from_path("home folder of a user", path)),
@@ -90,6 +93,38 @@ fn is_known(catalogue: &Catalogue, build: &str) -> bool {
             || has(&catalogue.broken_databases, id);
     }
     catalogue.servers.iter().any(|server| server.id == build) || has(&catalogue.broken_servers, build)
+}
+
+/// The locks of a build; none for another folder. They are files in it, so that removing one that is held would let
+/// another process begin a second build of the same server.
+fn lock_build(folder: &Path) -> io::Result<Vec<FileLock>> {
+    let keep = folder.join(METADATA_DIR);
+    let there = ["build", container::IMAGE].into_iter().filter(|name| keep.join(lock_file(name)).exists());
+    there
+        .map(|name| match FileLock::try_take(&keep, &id(name)?, "clean-up")? {
+            LockAttempt::Taken(lock) => Ok(lock),
+            LockAttempt::HeldBy(holder) => Err(io::Error::other(format!("it is in use by {holder}"))),
+        })
+        .collect()
+}
+
+/// Whether a scratch folder, or the lock beside it, is that of a running process: `lab check` and `lab serve` have one
+/// too.
+fn is_scratch_in_use(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = name.strip_suffix(".lock").unwrap_or(&name);
+    let Some(root) = path.parent().filter(|root| root.join(lock_file(name)).exists()) else { return false };
+    let attempt = id(name).and_then(|name| FileLock::try_take(root, &name, "clean-up"));
+    matches!(attempt, Ok(LockAttempt::HeldBy(_)))
+}
+
+/// The file of a lock: see [`FileLock::try_take`].
+fn lock_file(name: &str) -> String {
+    format!("{name}.lock")
+}
+
+fn id(name: &str) -> io::Result<Id> {
+    Id::parse(name).map_err(io::Error::other)
 }
 
 /// Whether a server made it for one launch: its name is `run-PORT` or `PORT.conf`.
@@ -180,6 +215,25 @@ mod tests {
             tree.path(".paceline/results.sqlite").exists()
                 && tree.path(".paceline/build/go-server/server").exists()
         );
+    }
+
+    #[test]
+    fn what_a_running_process_uses_is_kept() {
+        let tree = TestTree::with(&["go-server"]);
+        tree.write(".paceline/build/go-server/server", "x");
+        let catalogue = tree.catalogue();
+        let provisioner = Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
+        let _building = provisioner.lock(&catalogue.server("go-server").unwrap()).unwrap();
+        let scratch = crate::Scratch::begin(&tree.path(".paceline/scratch"), &id("used").unwrap()).unwrap();
+        tree.write(".paceline/scratch/killed/file", "x");
+        let left = provisioner.left_overs(&catalogue, true);
+        let paths: Vec<_> = left.iter().map(|left| left.path.clone()).collect();
+        let listed = [".paceline/scratch/killed", ".paceline/build/go-server"].map(|path| tree.path(path));
+        assert_eq!(paths, listed);
+        left[0].remove().unwrap();
+        let refused = left[1].remove().unwrap_err().to_string();
+        assert!(refused.starts_with("it is in use by process "), "{refused}");
+        assert!(tree.path(".paceline/build/go-server/server").exists() && scratch.folder().exists());
     }
 
     #[test]

@@ -34,7 +34,7 @@ const ENGINE_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// How long removing a container may take, which Ctrl-C does not end: usually less than a second.
 const REMOVE_LIMIT: Duration = Duration::from_secs(60);
 /// The stamp of a built image, and the file that describes it.
-const IMAGE: &str = "image";
+pub(super) const IMAGE: &str = "image";
 const IMAGE_FILE: &str = "image.json";
 /// The folder of an image's files, which only root can enter: it may contain programs that gain root's rights.
 const FILES_DIR: &str = "image";
