@@ -114,11 +114,13 @@ fn prepare(
     provisioner: &Provisioner,
     catalogue: &Catalogue,
 ) -> anyhow::Result<Status> {
+    // A container has no set-up but its packages: its build says which engine or right is missing.
+    let has_setup = server.container.is_none() || !server.packages.is_empty();
     match provisioner.state(server).map_err(complain)? {
-        ServerState::Lacking(_) | ServerState::NotSetUp => {
+        ServerState::Lacking(_) | ServerState::NotSetUp if has_setup => {
             setup::run(&setup::Arguments::of_server(&server.id), catalogue)
         }
-        ServerState::Untrusted => {
+        ServerState::Lacking(_) | ServerState::NotSetUp | ServerState::Untrusted => {
             let built = working(catalogue)?.trusting(arguments.trust.clone()).build(server, false);
             built.map(|_| Status::Done).map_err(|error| explain(error, &arguments.folder))
         }

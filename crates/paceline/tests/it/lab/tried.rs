@@ -69,3 +69,17 @@ fn a_server_that_fails_a_check_is_not_measured() {
         assert!(ran.code == Some(code) && ran.stderr.contains(reported), "{ran:?}");
     }
 }
+
+#[test]
+fn a_container_that_cannot_be_built_is_not_sent_to_a_command_that_does_not_know_it() {
+    let tree = tree();
+    let manifest = "name = \"image\"\nlanguage = \"Python\"\nframework = \"none\"\nengine = \"none\"\n\
+                    kind = \"platform\"\ntags = [\"idiomatic\"]\nworkloads = [\"hello\"]\nport = 8080\n\
+                    [container]\ndockerfile = \"Dockerfile\"\n[run]\nstart_timeout_s = 5\n";
+    tree.write("own/python-image/server.toml", manifest);
+    tree.write("own/python-image/Dockerfile", "FROM scratch\n");
+    // It lacks root's rights, an engine or the consent, depending on the machine.
+    let ran = tree.run(&["lab", "try", "own/python-image"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("python-image") && !ran.stderr.contains("paceline lab build"), "{ran:?}");
+}
