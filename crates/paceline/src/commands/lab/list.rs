@@ -77,11 +77,15 @@ fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
 const NEEDS_PACKAGES: &str = "needs packages";
 
 fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
-    let brief = match state.split(':').next().unwrap_or_default() {
-        "not set up; missing" => NEEDS_PACKAGES,
-        brief => brief,
+    let brief = match state.strip_prefix("not set up; missing: ") {
+        // An engine, or root's rights: no set-up installs it.
+        Some(missing) if server.container.is_some() && server.packages.is_empty() => {
+            format!("needs {missing}")
+        }
+        Some(_) => NEEDS_PACKAGES.to_owned(),
+        None => state.split(':').next().unwrap_or_default().to_owned(),
     };
-    [brief.to_owned(), server.id.clone(), server.framework.clone(), server.workloads.len().to_string()]
+    [brief, server.id.clone(), server.framework.clone(), server.workloads.len().to_string()]
 }
 
 /// The state of a server. If a tool reports no version, a container is refused, or a file of the server cannot be read,
@@ -199,6 +203,20 @@ fn broken(entries: &[BrokenEntry]) -> Vec<BrokenFolder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_without_an_engine_needs_no_packages() {
+        let server = |rest: &str| {
+            let head = "name = 'x'\nlanguage = 'Go'\nframework = 'x'\nengine = 'x'\nkind = 'micro'\n\
+                        tags = ['tuned']\nworkloads = ['hello']\n";
+            Manifest::parse(std::path::Path::new("/servers/go-app"), &format!("{head}{rest}")).unwrap()
+        };
+        let state = paceline_lab::ServerState::Lacking(vec!["podman or docker".to_owned()]).to_string();
+        let container = server("[container]\ndockerfile = 'Dockerfile'\n");
+        assert_eq!(row(&container, &state)[0], "needs podman or docker");
+        let other = "needs = ['go']\nversion = 'go version'\n[run]\ncommand = 'true'\n[forms.single]\n";
+        assert_eq!(row(&server(other), &state)[0], NEEDS_PACKAGES);
+    }
 
     #[test]
     fn servers_are_named_by_the_shorter_list() {
