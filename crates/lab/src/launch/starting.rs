@@ -44,16 +44,20 @@ pub(super) struct StartingServer<'a> {
 }
 
 impl StartingServer<'_> {
-    /// What to say if the server listens, but not on its port.
-    fn other_ports(&mut self) -> String {
+    /// What to say if the server listens, but not where it should.
+    fn other_place(&mut self, ready: ReadyCondition<'_>) -> String {
         self.processes.tree.search();
-        let ports = self.processes.tree.ports();
-        if ports.is_empty() || ports.contains(&self.address.port()) {
+        let (ports, (host, port)) = (self.processes.tree.ports(), (self.address.ip(), self.address.port()));
+        let is_asked = !matches!(ready, ReadyCondition::Succeeds(_));
+        if ports.contains(&port) && is_asked && self.startup.listening_ns == 0 {
+            // Such as ::1, which is `localhost` for some runtimes.
+            return format!("; the server listens on port {port}, but not at $PACELINE_HOST ({host})");
+        }
+        if ports.is_empty() || ports.contains(&port) {
             return String::new();
         }
         let noun = if ports.len() == 1 { "port" } else { "ports" };
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-        let port = self.address.port();
         format!("; the server listens on {noun} {}, and not on $PACELINE_PORT ({port})", ports.join(", "))
     }
 
@@ -74,7 +78,7 @@ impl StartingServer<'_> {
                 Err(_) => {
                     let limit = timeout.as_secs();
                     let NotReady { stage, why } = last;
-                    let why = why + &self.other_ports();
+                    let why = why + &self.other_place(ready);
                     let message = match ready {
                         ReadyCondition::Answers(case) => {
                             format!("no correct response to {} within {limit} s: {why}", case.title())

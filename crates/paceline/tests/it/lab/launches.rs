@@ -410,3 +410,12 @@ fn the_port_of_a_server_that_ignores_its_own_is_named() {
     assert!(ran.code == Some(1) && ran.stdout.contains("; the server listens on port "), "{ran:?}");
     assert!(ran.stdout.contains(", and not on $PACELINE_PORT ("), "{ran:?}");
 }
+
+#[test]
+fn a_server_that_listens_at_another_address_is_told_so() {
+    let script = "import os, socket, time\ns = socket.socket()\n\
+                  s.bind(('127.0.0.2', int(os.environ['PACELINE_PORT'])))\ns.listen()\ntime.sleep(60)\n";
+    let tree = Tree::new().with_server("python-beside", script, 2);
+    let ran = tree.run(&["lab", "check", "python-beside"]);
+    assert!(ran.code == Some(1) && ran.stdout.contains(", but not at $PACELINE_HOST (127.0.0.1)"), "{ran:?}");
+}
