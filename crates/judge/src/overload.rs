@@ -10,8 +10,8 @@ use crate::facts::{
 use crate::server::server_limit;
 use crate::silence::stopped_answering;
 use crate::{MIN_ACHIEVED, TypedVerdict, generator};
-use paceline_record::{Blame, Counts, Phase, Run, Segment, Shape, Times};
-use paceline_stats::{Growth, Histogram, little_outstanding};
+use paceline_record::{Arrivals, Blame, Counts, Phase, Run, Segment, Shape, Times};
+use paceline_stats::{Growth, Histogram, little_outstanding, ratio};
 
 /// Minimum growth over the window, as a share of the scheduled requests: random arrivals at 95 % load stay below it.
 const MIN_GROWTH_SHARE: f64 = 0.005;
@@ -231,15 +231,24 @@ fn growth(run: &Run) -> Option<Growth> {
     if let (Some(Shape::Trace(_)), Some(segments)) = (&run.loop_.shape, &run.by_segment) {
         return growth_of_segments(run, segments);
     }
-    let offered = run.loop_.offered_per_s?;
+    let due = due_per_s(run)?;
     let stretches = facts::window(run);
     let start_ns = stretches.first()?.start_ns;
     let (mut points, mut outstanding) = (vec![(0.0, 0.0)], 0.0);
     for stretch in &stretches {
-        outstanding += offered * stretch.length_s() - ended(run, stretch);
+        outstanding += due * stretch.length_s() - ended(run, stretch);
         points.push(((stretch.end_ns - start_ns) as f64 / 1e9, outstanding));
     }
     paceline_stats::growth(&points)
+}
+
+/// Requests that fell due in a second of the window. Random arrivals are counted: their number differs from that of the
+/// schedule's rate by chance, and a server cannot answer requests that did not arrive. By the rate, one in 40 windows of
+/// a server that keeps up would be overloaded.
+fn due_per_s(run: &Run) -> Option<f64> {
+    let offered = run.loop_.offered_per_s?;
+    let is_random = run.loop_.arrivals == Some(Arrivals::Poisson);
+    Some(if is_random { ratio(run.total.counts.scheduled as f64, run.window_s) } else { offered })
 }
 
 fn growth_of_segments(run: &Run, segments: &[Segment]) -> Option<Growth> {

@@ -5,8 +5,8 @@
 
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
-    ArrivalCheck, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections, CoreTime, Counts,
-    EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served,
+    ArrivalCheck, Arrivals, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections, CoreTime,
+    Counts, EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served,
     SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, Verdict, fixture,
 };
 use paceline_stats::Histogram;
@@ -577,6 +577,15 @@ fn overload_is_growth_of_what_is_outstanding() {
     assert_eq!(verdicts(sound(), answered(995)), caution("saturated"), "504/s on a server of 500/s");
     assert_eq!(verdicts(sound(), answered(996)), [], "below half a percent");
     assert_eq!(verdicts(closed(), answered(500)), [], "a closed loop has no schedule to keep up with");
+    let random = |due: u64| {
+        move |run: &mut Run| {
+            answered(990)(run);
+            run.loop_.arrivals = Some(Arrivals::Poisson);
+            (run.total.counts.scheduled, run.total.counts.ok) = (due, due);
+        }
+    };
+    assert_eq!(verdicts(sound(), random(9_900)), [], "fewer arrived by chance than the rate of the schedule");
+    assert_eq!(verdicts(sound(), random(10_000)), caution("saturated"), "and here they arrived");
     let queue = |run: &mut Run| {
         answered(500)(run);
         run.connections = Connections { asked: 2_000, had: 2_000, ..Connections::default() };
