@@ -6,7 +6,7 @@
 
 use crate::load::{LoadResult, unusable_because};
 use paceline_record::Run;
-use paceline_stats::{hypergeometric_tail, normal_quantile};
+use paceline_stats::{Variance, hypergeometric_tail, t_quantile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -170,8 +170,9 @@ pub(crate) fn differs_beyond_chance(
     comparisons: usize,
 ) -> bool {
     let [a, b] = [first, second].map(failed_share);
-    let standard_errors = normal_quantile(1.0 - CHANCE_RATE / comparisons.max(1) as f64);
-    (a - b).abs() > standard_errors * standard_error(first, second)
+    let error = squared_error(first, second);
+    let standard_errors = t_quantile(1.0 - CHANCE_RATE / comparisons.max(1) as f64, error.df);
+    (a - b).abs() > standard_errors * error.value.sqrt()
 }
 
 /// Whether a larger share of the second side's launches is bad than chance explains, by Fisher's exact test, which holds
@@ -191,10 +192,12 @@ fn failed_share(side: &[ObservedOutcomes]) -> f64 {
     side.iter().map(|one| one.not_ok as f64).sum::<f64>() / requests(side).max(1.0)
 }
 
-/// The standard error of the difference of two failed shares. Failures come in groups, so the binomial variance is
-/// multiplied by the dispersion of the observations: Pearson's statistic per degree of freedom, at least 1 (McCullagh
-/// and Nelder, "Generalized Linear Models", 1989, section 4.5).
-fn standard_error(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> f64 {
+/// The squared standard error of the difference of two failed shares. Failures come in groups, so the binomial variance
+/// is multiplied by the dispersion of the observations: Pearson's statistic per degree of freedom, at least 1
+/// (McCullagh and Nelder, "Generalized Linear Models", 1989, section 4.5). A dispersion that was estimated has the
+/// degrees of freedom of the observations: with four of each side, chance would exceed the normal distribution's limit
+/// four times as often as intended.
+fn squared_error(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> Variance {
     let (n, m) = (requests(first), requests(second));
     let both = (failed_share(first) * n + failed_share(second) * m) / (n + m).max(1.0);
     let pearson = |side: &[ObservedOutcomes]| {
@@ -207,9 +210,12 @@ fn standard_error(first: &[ObservedOutcomes], second: &[ObservedOutcomes]) -> f6
         side.iter().map(square).sum::<f64>()
     };
     let freedom = (first.len() + second.len()).saturating_sub(2) as f64;
-    let dispersion =
-        if freedom > 0.0 { ((pearson(first) + pearson(second)) / freedom).max(1.0) } else { 1.0 };
-    (dispersion * both * (1.0 - both) * (1.0 / n.max(1.0) + 1.0 / m.max(1.0))).sqrt()
+    let estimated = if freedom > 0.0 { (pearson(first) + pearson(second)) / freedom } else { 0.0 };
+    let binomial = both * (1.0 - both) * (1.0 / n.max(1.0) + 1.0 / m.max(1.0));
+    match estimated > 1.0 {
+        true => Variance { value: estimated * binomial, df: freedom },
+        false => Variance { value: binomial, df: f64::INFINITY },
+    }
 }
 
 #[cfg(test)]
@@ -234,6 +240,14 @@ mod tests {
         assert_eq!(direction(&[0, 0, 0, 0], &[9, 9, 9, 9]), FailureDirection::Equivalent, "below the margin");
         assert_eq!(direction(&[0, 90, 0, 0], &[90, 0, 60, 0]), FailureDirection::Equivalent, "in groups");
         assert_eq!(direction(&[0], &[]), FailureDirection::Unknown);
+    }
+
+    #[test]
+    fn few_observations_that_scatter_do_not_prove_a_difference() {
+        // The dispersion is 4.1, the difference 5.2 standard errors: by scipy.stats, norm.sf(5.2) is 1e-7, but
+        // t.sf(5.2, 2) is 0.018. Twelve observations that scatter alike have 22 degrees of freedom.
+        assert_eq!(direction(&[0, 0], &[40, 70]), FailureDirection::Equivalent);
+        assert_eq!(direction(&[0; 12], &[40_u64, 70].repeat(6)), FailureDirection::More);
     }
 
     #[test]
