@@ -43,6 +43,9 @@ const RECHECKS: usize = 2;
 const MAX_RECHECKED: usize = 3;
 /// The note in the record on a miss that did not recur.
 const ISOLATED: &str = "missed the objective once, but met it when repeated";
+/// Why a search ended early if no rate missed the objective.
+const ABOVE: &str = "even eight times the rate of the closed loop met the objective, so that the search began too low: \
+                     repeat it when nothing else slows the closed loop, or with more connections (-c)";
 /// Windows that a search takes on a quiet machine and on a noisy one, as docs/capacity-and-comparing.md says.
 const WINDOWS_USUAL: [usize; 2] = [14, 30];
 /// Disturbed windows cost time and give no result: with them, a search has at most this many times `max_windows`.
@@ -183,7 +186,7 @@ pub struct Capacity {
     pub connections: u32,
     /// The rate of the closed loop before the search.
     pub closed_loop_per_s: f64,
-    /// The rate at which half of the windows meet the objective. None if no window did, or if stalls decide.
+    /// The rate at which half of the windows meet the objective. None if none or all did, or if stalls decide.
     pub half_pass_per_s: Option<f64>,
     /// Its 95 % interval.
     pub interval_per_s: Option<Range>,
@@ -454,9 +457,12 @@ impl Search {
             .stalls_decide()
             .map(|span| Range { low: span.lowest_failed, high: span.highest_passed });
         let stalls = stalls.or_else(|| self.stalls_at_any_rate(closed.achieved_in_unit_per_s()));
-        // Without a window that passed, the posterior is only the prior's lower end and carries no information.
-        let is_known = self.engine.windows().iter().any(|window| window.passed);
+        let is_above = end == Some(SearchEnd::NothingMisses);
+        // Without a window that passed, or without one that missed, the posterior is only an end of the prior and
+        // carries no information.
+        let is_known = self.engine.windows().iter().any(|window| window.passed) && !is_above;
         let has_interval = is_known && stalls.is_none();
+        let ended_early = self.ended_early.or_else(|| is_above.then(|| ABOVE.to_owned()));
         Capacity {
             schema: SCHEMA,
             target: String::new(),
@@ -476,7 +482,7 @@ impl Search {
             curve: Vec::new(),
             knee_per_s: None,
             limit: closed.limit.clone().unwrap_or_default(),
-            ended_early: self.ended_early,
+            ended_early,
             windows: self.windows,
         }
     }

@@ -52,7 +52,7 @@ pub fn capacity_text(capacity: &Capacity) -> String {
         _ if is_spoiled(capacity) => {
             line(&mut text, "capacity", "not measured: the generator or the machine disturbed every window");
         }
-        _ => line(&mut text, "capacity", &format!("none: no offered rate met {objective}")),
+        _ => line(&mut text, "capacity", &without_rate(capacity)),
     }
     confirmations(&mut text, capacity);
     let searched = capacity.windows.iter().filter(|window| window.outcome != WindowOutcome::Void).count();
@@ -82,6 +82,16 @@ pub fn capacity_text(capacity: &Capacity) -> String {
 fn is_spoiled(capacity: &Capacity) -> bool {
     let mut windows = capacity.windows.iter();
     !capacity.windows.is_empty() && windows.all(|window| window.outcome == WindowOutcome::Void)
+}
+
+/// The answer of a search in which no window met the objective, or all of them.
+fn without_rate(capacity: &Capacity) -> String {
+    let objective = &capacity.objective;
+    let met = capacity.windows.iter().filter(|window| window.outcome == WindowOutcome::Pass);
+    match met.map(|window| window.offered_per_s).reduce(f64::max) {
+        Some(most) => format!("above {}: every offered rate met {objective}", rate(most, capacity.unit)),
+        None => format!("none: no offered rate met {objective}"),
+    }
 }
 
 fn confirmations(text: &mut String, capacity: &Capacity) {

@@ -25,6 +25,8 @@ const MIN_WINDOWS: usize = 8;
 const STALL_SHARE: f64 = 0.8;
 /// The lowest rate that the search tries, as a share of the start.
 const LOWEST_SHARE: f64 = 1e-3;
+/// The range of rates ends just above this multiple of the start.
+const HIGHEST_SHARE: f64 = 8.0;
 
 /// One window of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +62,9 @@ pub enum SearchEnd {
     WindowsUsed,
     /// The objective is missed even at a thousandth of the first rate.
     NothingPasses,
+    /// The objective is met even at eight times the first rate, and was never missed: the posterior then only shows
+    /// where the range of rates ends.
+    NothingMisses,
 }
 
 /// The range of rates in which stalls, not load, decided whether a window passed.
@@ -115,7 +120,7 @@ impl CapacitySearch {
             let high: f64 = self.posterior[self.posterior.len() - edge..].iter().sum();
             if low > CUT_OFF && self.range.low > (self.start * LOWEST_SHARE).ln() {
                 self.range.low -= 0.7;
-            } else if high > CUT_OFF && self.range.high < (self.start * 8.0).ln() {
+            } else if high > CUT_OFF && self.range.high < (self.start * HIGHEST_SHARE).ln() {
                 self.range.high += 0.4;
             } else {
                 break;
@@ -154,11 +159,17 @@ impl CapacitySearch {
     /// Why the search has ended; none while it has not.
     pub fn end(&self) -> Option<SearchEnd> {
         let estimate = self.estimate();
+        let has_missed = self.windows.iter().any(|window| !window.passed);
         if self.windows.iter().all(|window| !window.passed)
             && estimate.interval.low <= self.start * LOWEST_SHARE * 2.0
         {
             Some(SearchEnd::NothingPasses)
-        } else if self.windows.len() >= MIN_WINDOWS && estimate.half_width() <= self.half_width {
+        } else if !has_missed && self.windows.iter().any(|window| window.rate >= self.start * HIGHEST_SHARE) {
+            Some(SearchEnd::NothingMisses)
+        } else if has_missed
+            && self.windows.len() >= MIN_WINDOWS
+            && estimate.half_width() <= self.half_width
+        {
             Some(SearchEnd::Precise)
         } else if self.windows.len() >= self.max_windows {
             Some(SearchEnd::WindowsUsed)
@@ -284,6 +295,16 @@ mod tests {
             search.add(SearchWindow { rate: search.next_rate(), passed: false });
         }
         assert_eq!(search.end(), Some(SearchEnd::NothingPasses));
+        assert!(search.windows().len() < 30, "{} windows", search.windows().len());
+    }
+
+    #[test]
+    fn an_objective_that_is_always_met_has_no_precise_capacity() {
+        let mut search = CapacitySearch::new(1_000.0, 0.05, 60);
+        while search.end().is_none() {
+            search.add(SearchWindow { rate: search.next_rate(), passed: true });
+        }
+        assert_eq!(search.end(), Some(SearchEnd::NothingMisses));
         assert!(search.windows().len() < 30, "{} windows", search.windows().len());
     }
 

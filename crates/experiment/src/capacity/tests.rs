@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 /// A server with a service rate; p99 of an M/M/1 queue.
 struct SimulatedServer {
     service_per_s: f64,
+    /// The rate of the closed loop as a share of the service rate.
+    closed_share: f64,
     /// Standard deviation of the service rate between windows, as a logarithm.
     noise: f64,
     /// Share of windows with a stall that misses any objective.
@@ -33,6 +35,7 @@ impl SimulatedServer {
     fn new(service_per_s: f64) -> Self {
         Self {
             service_per_s,
+            closed_share: 1.0,
             noise: 0.01,
             stalls: 0.0,
             disturbed: 0.0,
@@ -121,7 +124,7 @@ impl LoadRunner for SimulatedServer {
         }
         let service = self.service_per_s * (self.noise * self.random.normal()).exp();
         let Some(rate) = request.rate_per_s else {
-            return Ok(self.with_sessions(result(None, service)));
+            return Ok(self.with_sessions(result(None, self.closed_share * service)));
         };
         let is_stalled = self.random.uniform() < self.stalls;
         let p99 = if is_stalled { 5e7 } else { p99_of(rate, service) };
@@ -295,6 +298,16 @@ fn an_objective_that_is_never_met_has_no_capacity() {
         find(&mut SimulatedServer { interrupt_after: 3, limit_ns: 1.0, ..SimulatedServer::new(5_000.0) })
             .unwrap();
     assert_eq!((ended.windows.len(), ended.half_pass_per_s), (2, None));
+}
+
+#[test]
+fn an_objective_that_is_always_met_has_no_capacity() {
+    let mut server = SimulatedServer { closed_share: 0.05, ..SimulatedServer::new(5_000.0) };
+    let capacity = find(&mut server).unwrap();
+    assert_eq!((capacity.half_pass_per_s, capacity.interval_per_s), (None, None), "{capacity:?}");
+    assert!(!capacity.is_precise && capacity.curve.is_empty() && capacity.long_run_per_s.is_none());
+    assert!(capacity.ended_early.as_ref().unwrap().contains("began too low"), "{capacity:?}");
+    assert!(crate::capacity_text(&capacity).contains("every offered rate met"), "{capacity:?}");
 }
 
 #[test]
