@@ -58,7 +58,7 @@ pub fn overall_scores(tables: &[&Table], metric: &Metric) -> OverallScores {
     for (place, table) in tables.iter().enumerate() {
         for row in &table.rows {
             let of_server = rows.entry(&row.server.id).or_insert_with(|| vec![None; tables.len()]);
-            of_server[place] = Some(row).filter(|row| row.counts(metric));
+            of_server[place] = Some(row).filter(|row| has_score(row, metric));
         }
     }
     let (mut scored, mut left_out) = (Vec::new(), Vec::new());
@@ -84,9 +84,14 @@ pub fn overall_scores(tables: &[&Table], metric: &Metric) -> OverallScores {
     OverallScores { rows: rows.collect(), left_out, smallest_difference }
 }
 
+/// Whether a row's figure gives a share of the best. That of a time that is only a minimum would be a maximum.
+fn has_score(row: &Row, metric: &Metric) -> bool {
+    row.counts(metric) && !row.may_be_worse(metric)
+}
+
 /// The best figure of a table that answers the question.
 fn best(table: &Table, metric: &Metric) -> Option<f64> {
-    let counted = table.rows.iter().filter(|row| row.counts(metric));
+    let counted = table.rows.iter().filter(|row| has_score(row, metric));
     let figures = counted.filter_map(|row| row.figures.shown(metric)).filter(|value| *value > 0.0);
     figures.reduce(if metric.better == Better::Higher { f64::max } else { f64::min })
 }

@@ -176,12 +176,13 @@ fn claims(rows: &[Row], by: RankedBy, draws: &Draws) -> Claims {
     }
 }
 
-/// The claims about some rows by one metric.
+/// The claims about some rows by one metric. A time that is only a minimum may be any longer one: it is ahead of none.
 fn order(rows: &[Row], places: &[usize], metric: &Metric, draws: &Draws) -> Claims {
     let some: Vec<&Row> = places.iter().map(|place| &rows[*place]).collect();
     let ranking = fit(&some, metric).and_then(|fit| fit.rank(metric.better == Better::Higher, draws));
+    let is_known = |(first, _): &&(usize, usize)| !some[*first].may_be_worse(metric);
     ranking.map_or_else(Claims::default, |ranking| Claims {
-        ahead: ranking.ahead.iter().map(|(i, j)| (places[*i], places[*j])).collect(),
+        ahead: ranking.ahead.iter().filter(is_known).map(|(i, j)| (places[*i], places[*j])).collect(),
         smallest_difference: Some(ranking.smallest_difference),
     })
 }

@@ -6,7 +6,7 @@
 
 use crate::figure::Figures;
 use crate::launch::{CellTrials, UsableTrial};
-use paceline_judge::{self as judge, MAX_GENERATOR_BUSY, MIN_ACHIEVED, Metric, VerdictName};
+use paceline_judge::{self as judge, Better, MAX_GENERATOR_BUSY, MIN_ACHIEVED, Metric, VerdictName};
 use paceline_record::{
     Blame, FoundCapacity, Limit, LimitKind, Load, LoopKind, Run, Server, Severity, Stage, Verdict,
 };
@@ -126,6 +126,11 @@ impl Row {
         let is_limited = matches!(self.standing, Standing::GeneratorBound | Standing::Disturbed);
         let figure = self.figures.get(metric);
         (is_limited && rates.contains(&metric)) || figure.is_some_and(|figure| figure.at_least == Some(true))
+    }
+
+    /// Whether the row may be any worse than its figure of a metric: a minimum of which less is better.
+    pub fn may_be_worse(&self, metric: &Metric) -> bool {
+        metric.better == Better::Lower && self.is_minimum(metric)
     }
 
     /// Whether no launch was disturbed or reports that the server was still changing: only then is it used to estimate

@@ -140,6 +140,19 @@ fn an_open_loop_is_ranked_by_cpu_unless_the_rate_was_missed() {
 }
 
 #[test]
+fn a_time_that_is_a_minimum_is_ahead_of_none() {
+    let timed = |id: &str, p99: f64, at_least: bool| {
+        let mut row = row(id, Standing::Ranked, figure(100.0, 1.0), None);
+        let p99 = Figure { at_least: Some(at_least), ..figure(p99, 1.0) };
+        row.figures.set(&Metric::TIME_P99, Some(p99));
+        row
+    };
+    let rows = |at_least| vec![timed("short", 100.0, at_least), timed("long", 900.0, false)];
+    assert_eq!(ranked(rows(false), RankedBy::ResponseTimeP99), ["1 short", "2 long"]);
+    assert_eq!(ranked(rows(true), RankedBy::ResponseTimeP99), ["1-2 short", "1-2 long"]);
+}
+
+#[test]
 fn a_row_that_is_ranked_by_another_figure_is_never_tied_to_it() {
     let rows = vec![
         row("with", Standing::GeneratorBound, figure(100.0, 1.0), Some(figure(100.0, 1.0))),
