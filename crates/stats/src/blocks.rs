@@ -174,6 +174,12 @@ impl BlockFit {
         })
     }
 
+    /// Whether the figure of `first` is more than that of `second`, in the blocks that both have. Where launches are
+    /// missing, their means may say the opposite, because the machine was faster in some blocks.
+    pub fn is_more(&self, first: usize, second: usize) -> Option<bool> {
+        Some(self.effects.get(first)? > self.effects.get(second)?)
+    }
+
     /// The difference of two servers' logarithms in standard errors. None if either has too few launches, or if neither
     /// varies at all.
     pub fn t(&self, first: usize, second: usize) -> Option<f64> {

@@ -52,7 +52,7 @@ pub fn by_metric(metric: &'static Metric, rows: &[Row], figures: &[Option<Figure
     let counted: Vec<usize> = places(figures.iter().map(is_compared));
     let counted_rows: Vec<&Row> = counted.iter().map(|place| &rows[*place]).collect();
     let fit = fit(&counted_rows, metric);
-    let mut p_values = apart(&fit, counted.len()).into_iter();
+    let mut differences = apart(&fit, counted.len()).into_iter();
     let mut pairs = Vec::new();
     let is_ranked = metric.better != Better::Neither;
     let is_repeated =
@@ -62,18 +62,21 @@ pub fn by_metric(metric: &'static Metric, rows: &[Row], figures: &[Option<Figure
     counted.iter().filter(is_repeated).for_each(|place| ranks[*place] = Some([1, repeated]));
     let mut is_apart = false;
     for (first, second) in pairs_of(&counted) {
-        let p_value = p_values.next().flatten();
+        let difference = differences.next().flatten();
         let (Some(a), Some(b)) = (&figures[first], &figures[second]) else { continue };
-        let are_tied = match a.at_least || b.at_least {
-            true => a.launches < 2 || b.launches < 2 || !(exceeds(a, b) || exceeds(b, a)),
-            false => p_value.is_none_or(|p_value| p_value >= SIGNIFICANCE),
+        let (are_tied, is_more) = match a.at_least || b.at_least {
+            true => {
+                let is_apart = a.launches > 1 && b.launches > 1 && (exceeds(a, b) || exceeds(b, a));
+                (!is_apart, a.estimate > b.estimate)
+            }
+            false => difference.map_or((true, false), |found| (found.p_value >= SIGNIFICANCE, found.is_more)),
         };
         if are_tied {
             pairs.push(small((first, second)));
             continue;
         }
         is_apart = true;
-        let is_first_ahead = (a.estimate > b.estimate) == (metric.better == Better::Higher);
+        let is_first_ahead = is_more == (metric.better == Better::Higher);
         let (ahead, behind) = if is_first_ahead { (first, second) } else { (second, first) };
         ranks[ahead].iter_mut().for_each(|[_, worst]| *worst -= 1);
         ranks[behind].iter_mut().for_each(|[best, _]| *best += 1);
@@ -103,14 +106,71 @@ fn exceeds(a: &FigurePage, b: &FigurePage) -> bool {
     a.low > b.high && !b.at_least
 }
 
-/// The corrected p value of each pair, in the order of [`pairs_of`]; none for a pair that cannot be compared.
-fn apart(fit: &Option<BlockFit>, rows: usize) -> Vec<Option<f64>> {
-    let mut found = Vec::new();
+/// How the first figure of a pair differs from the second.
+struct Difference {
+    p_value: f64,
+    is_more: bool,
+}
+
+/// The differences with corrected p values, in the order of [`pairs_of`]; none for a pair that cannot be compared.
+fn apart(fit: &Option<BlockFit>, rows: usize) -> Vec<Option<Difference>> {
+    let mut found: Vec<Option<Difference>> = Vec::new();
     for first in 0..rows {
         for second in first + 1..rows {
-            found.push(fit.as_ref().and_then(|fit| fit.p_value(first, second)));
+            let difference = |fit: &BlockFit| {
+                let (p_value, is_more) = (fit.p_value(first, second)?, fit.is_more(first, second)?);
+                Some(Difference { p_value, is_more })
+            };
+            found.push(fit.as_ref().and_then(difference));
         }
     }
-    let mut corrected = holm(&found.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
-    found.into_iter().map(|p_value| p_value.and_then(|_| corrected.next())).collect()
+    let corrected = holm(&found.iter().flatten().map(|difference| difference.p_value).collect::<Vec<_>>());
+    for (difference, p_value) in found.iter_mut().flatten().zip(corrected) {
+        difference.p_value = p_value;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::metric;
+    use paceline_report::{Figure, Figures, Standing, Subject};
+
+    fn row(id: &str, memory: &[f64]) -> Row {
+        let server = Subject {
+            copy_of: None,
+            id: id.to_owned(),
+            name: String::new(),
+            language: String::new(),
+            framework: String::new(),
+            versions: Vec::new(),
+            limits: Vec::new(),
+        };
+        let mut figures = Figures::default();
+        figures.set(&Metric::RSS_PEAK, Figure::from_observations(memory.iter().copied()));
+        Row {
+            rank: None,
+            rank_worst: None,
+            standing: Standing::Ranked,
+            server,
+            launches_usable: memory.len() as u32,
+            launches_planned: 5,
+            figures,
+            limit: None,
+            verdicts: Vec::new(),
+            severity: None,
+            failures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn missing_launches_do_not_turn_a_claim_round() {
+        // In each block that both have, `more` needs a tenth more. It lacks the blocks in which `less` needed twice as
+        // much, so that its mean is lower.
+        let rows = [row("more", &[110.1, 110.0, 109.9]), row("less", &[100.2, 99.9, 100.0, 200.2, 199.6])];
+        let figures: Vec<_> = rows.iter().map(|row| metric::figure(Metric::RSS_PEAK.key, row)).collect();
+        let ties = by_metric(&Metric::RSS_PEAK, &rows, &figures);
+        assert_eq!(ties.ranks, [Some([2, 2]), Some([1, 1])]);
+    }
 }
