@@ -186,9 +186,12 @@ fn still_warming(trial: &Trial) -> Option<TypedVerdict> {
     }
     let rates = warm_up_rates(&warm_up.rate_per_s);
     let finding = match rates {
-        Some([before, last]) if before > 0.0 => format!(
+        Some([before, last]) if before > 0.0 && last > 0.0 => format!(
             "In the last {WARM_UP_SECONDS} s of the launch's warm-up the rate was {} above that of the {WARM_UP_SECONDS} s before.",
             percent_text(last / before - 1.0)
+        ),
+        Some([before, _]) if before > 0.0 => format!(
+            "It is unknown whether the server was warm: in its launch's warm-up it gave no valid response in the last {WARM_UP_SECONDS} s."
         ),
         Some(_) => format!(
             "It is unknown whether the server was warm: in its launch's warm-up it gave no valid response in the {WARM_UP_SECONDS} s before the last {WARM_UP_SECONDS} s."

@@ -508,6 +508,8 @@ fn a_warm_up_that_is_too_short_for_the_rule_is_told_from_one_that_still_gains() 
     let (gains, has_rate) = finding(&[50.0, 100.0, 100.0, 100.0, 100.0, 120.0, 120.0, 120.0, 120.0]);
     assert!(gains.starts_with("In the last 4 s of the launch's warm-up the rate was 20 % above"), "{gains}");
     assert!(has_rate);
+    let (silent, _) = finding(&[100.0, 100.0, 100.0, 100.0, 0.0, 0.0, 0.0, 0.0]);
+    assert!(silent.contains("no valid response in the last 4 s"), "{silent}");
     let (short, has_rate) = finding(&[100.0, 100.0, 100.0]);
     assert!(short.contains("too short") && short.contains("it had 3 whole seconds of load"), "{short}");
     assert!(!has_rate);
