@@ -433,7 +433,8 @@ impl<S: Scenario> Http2State<S> {
         match progress {
             Ok(BlockRole::Head(head)) => {
                 stream.incoming.begin(head.into());
-                stream.incoming.body.code = head.grpc.status;
+                // A head has the status of a call only if nothing follows it ("Trailers-Only").
+                stream.incoming.body.code = head.grpc.status.filter(|_| end_stream);
                 self.saw_compressed |= head.coding.is_compressed();
                 self.scenario.read(slot, place, ResponsePart::Head(&self.head));
                 if self.has_streams {

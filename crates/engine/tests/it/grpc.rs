@@ -277,9 +277,21 @@ fn by_message() -> Vec<Case> {
     ]
 }
 
-/// Responses that fail by a coding, or do not end.
+/// Responses that fail by a coding, or do not end as they must.
 fn by_coding_or_end() -> Vec<Case> {
     vec![
+        Case {
+            name: "a status before the message",
+            answer: every_second!(|out, stream| {
+                head(out, stream, &[("grpc-status", "0")]);
+                message(out, stream);
+                write_data(out, stream, b"", true);
+            }),
+            ending: Ending::BadBody,
+            status: HTTP_OK,
+            fault: "the response ended without grpc-status",
+            of_stream: None,
+        },
         Case {
             name: "compressed without being asked",
             answer: every_second!(|out, stream| {
