@@ -37,9 +37,7 @@ impl Connection {
         let mut rest = bytes;
         while !is_whole(&current.head) {
             rest = take_head(&mut current.head, rest);
-            let status = current.head.split(|byte| *byte == b' ').nth(1);
-            let status = status.and_then(|status| std::str::from_utf8(status).ok()?.trim_end().parse().ok());
-            match (is_whole(&current.head), status) {
+            match (is_whole(&current.head), status_of(&current.head)) {
                 (false, _) => return,
                 (true, Some(101)) => (current.status, current.first_byte) = (101, Some(at)),
                 (true, Some(100..=199)) => current.head.clear(),
@@ -67,7 +65,35 @@ fn take_head<'b>(head: &mut Vec<u8>, bytes: &'b [u8]) -> &'b [u8] {
     &[]
 }
 
+/// The status in a head, after its version. The line may end there: servers leave out the reason and its blank.
+fn status_of(head: &[u8]) -> Option<u16> {
+    std::str::from_utf8(head.get(9..12)?).ok()?.parse().ok()
+}
+
 /// Whether a head ends with a blank line.
 fn is_whole(head: &[u8]) -> bool {
     head.ends_with(b"\n\r\n") || head.ends_with(b"\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_may_have_no_reason() {
+        for reason in [" Switching Protocols", " ", ""] {
+            let answer = format!("HTTP/1.1 101{reason}\r\nUpgrade: websocket\r\n\r\n");
+            for piece in [1, answer.len() + 4] {
+                let bytes = [answer.as_bytes(), b"\x81\x02hi"].concat();
+                let received = bytes.chunks(piece).map(|piece| TapEventKind::Received(piece.to_vec()));
+                let sent = TapEventKind::Sent(b"GET / HTTP/1.1\r\n\r\n".to_vec());
+                let kinds = std::iter::once(sent).chain(received);
+                let events: Vec<_> = kinds.map(|kind| TapEvent { at: Nanos::ZERO, kind }).collect();
+                let messages = over_websocket(&events, LineEnds::CrLf);
+                assert_eq!((messages.len(), messages[0].status), (1, 101), "{reason:?}");
+                let frames = messages[0].websocket.as_ref().unwrap();
+                assert_eq!(frames.lines, ["< TEXT, FIN, length 2: \"hi\""], "{reason:?}");
+            }
+        }
+    }
 }
