@@ -215,9 +215,11 @@ pub(crate) fn longest_stall_ns(run: &Run) -> u64 {
 }
 
 /// Maximum number of requests outstanding on a connection: the depth, or the number of streams that the server allows.
+/// If that was ever 0, it was so for a short time (RFC 9113 §6.5.2), or no request was sent at all.
 pub(crate) fn outstanding_on_connection(run: &Run) -> f64 {
     let depth = run.loop_.depth;
-    run.connections.streams_allowed.map_or(depth, |streams| streams.min(depth)).into()
+    let allowed = run.connections.streams_allowed.filter(|streams| *streams > 0);
+    allowed.map_or(depth, |streams| streams.min(depth)).into()
 }
 
 /// Maximum number of outstanding requests.

@@ -356,7 +356,9 @@ fn holds_little(run: &Run) -> bool {
     let is_gone = stopped_answering(run).is_some();
     // A connection without a response waited for one: its request is in no time.
     let starved = run.connections.served.is_some_and(|served| served.min == 0);
-    loop_.kind == LoopKind::Closed && !rests && !reconnects && is_known && !paused && !is_gone && !starved
+    // While the server allowed no stream, its connections were idle.
+    let waits = rests || reconnects || run.connections.streams_allowed == Some(0);
+    loop_.kind == LoopKind::Closed && !waits && is_known && !paused && !is_gone && !starved
 }
 
 pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {

@@ -3,6 +3,7 @@
 //! Two sound runs, of an open and of a closed loop, have no verdict; a test moves one figure to either side of its
 //! bound. Names and severities are compared, words of a remedy rarely.
 
+use crate::facts::outstanding_max;
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Arrivals, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections, CoreTime,
@@ -1299,6 +1300,18 @@ fn a_stream_limit_below_the_requested_depth_is_reported() {
     let verdict = run_verdicts(&run).remove(0);
     let evidence = [&verdict.evidence["streams_allowed"], &verdict.evidence["streams_asked"]];
     assert_eq!(evidence, [&serde_json::json!(1), &serde_json::json!(10)]);
+}
+
+/// A server may set the limit to 0 for a short time (RFC 9113 §6.5.2), in which connections are idle.
+#[test]
+fn a_limit_of_no_stream_is_not_what_connections_carry() {
+    for mut run in [sound(), closed()] {
+        run.loop_.depth = 10;
+        let carried = outstanding_max(&run);
+        run.connections.streams_allowed = Some(0);
+        assert!(carried > 0.0 && (outstanding_max(&run) - carried).abs() < 1e-9, "{carried}");
+        assert_eq!(verdicts(run, |_| {}), note("streams_limited"));
+    }
 }
 
 #[test]
