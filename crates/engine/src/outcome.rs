@@ -154,7 +154,7 @@ impl std::fmt::Display for ConnectionFailure {
             ConnectionFailure::Flood => "the server flooded the connection with useless frames",
             ConnectionFailure::GoAway => "the server ended the connection with an error by GOAWAY",
             ConnectionFailure::GoAwayAfterCancels => {
-                "the server ended the connection by GOAWAY because requests that timed out were cancelled"
+                "the server ended the connection by GOAWAY because requests on it had been cancelled"
             }
             ConnectionFailure::StreamReset => "the server reset the stream of a request",
             ConnectionFailure::Refused => "the server refused the same request repeatedly",

@@ -323,11 +323,13 @@ verdict_table! {
     }
     => "The server's limit of concurrent HTTP/2 streams is {streams_allowed} per connection; {streams_asked} were requested. Raise this limit, or use more connections (-c).";
 
-    /// The server ended HTTP/2 connections with ENHANCE_YOUR_CALM after Paceline had cancelled requests that timed out. Many
-    /// cancelled requests look like an attack (rapid reset, CVE-2023-44487), and servers end the connection after some.
+    /// The server ended HTTP/2 connections with ENHANCE_YOUR_CALM after Paceline had cancelled requests: those that timed
+    /// out, streams that ended as asked before the server ended them, and those that were answered before their body was
+    /// sent. Many cancelled requests look like an attack (rapid reset, CVE-2023-44487), and servers end the connection
+    /// after some.
     EndedAfterCancels "ended_after_cancels" Run [User] [Caution] "The server ended connections because requests were cancelled."
     { connections: u64 = "connections that the server ended after requests on it had been cancelled" }
-    => "Requests that time out over HTTP/2 are cancelled, and the server takes many of them for an attack. Raise --timeout, or lower the load: other requests failed with these connections.";
+    => "Over HTTP/2 a request is cancelled if it times out, if its stream ends as asked (--stream-events), or if it is answered before its body was sent; the server takes many of these for an attack. Raise --timeout, lower the load, or let the server end its streams: other requests failed with these connections.";
 
     /// A CPU limit of the server's control group (Kubernetes, Docker, systemd) was reached in more than 1 % of its
     /// periods: the kernel stopped the server until the next period, of 100 ms if nothing else was set. Responses that

@@ -43,7 +43,8 @@ pub struct Connections {
     /// Responses that timed out because they had neither a length nor chunks, and the server did not close the connection.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub responses_without_end: u64,
-    /// HTTP/2 connections that the server ended with ENHANCE_YOUR_CALM after requests on it that timed out were cancelled.
+    /// HTTP/2 connections that the server ended with ENHANCE_YOUR_CALM after requests on it were cancelled: because they
+    /// timed out, because their stream ended as asked, or because they were answered before their body was sent.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub ended_after_cancels: u64,
     /// Handshakes that this machine's kernel dropped during the run because a listen queue was full; if the target is on

@@ -444,6 +444,25 @@ fn a_stream_that_paceline_ends_needs_no_trailers() {
 }
 
 #[test]
+fn a_server_that_refuses_to_cancel_streams_is_not_said_to_time_out() {
+    let answer: Answer = |out, stream, number| {
+        if number % 50 == 0 {
+            write_goaway(out, stream, ErrorCode::ENHANCE_YOUR_CALM, b"");
+        }
+        head(out, stream, &[]);
+        (0..5).for_each(|_| message(out, stream));
+    };
+    let BodyCheck::Stream(plan) = messages(ANY) else { unreachable!("made above") };
+    let plan = StreamPlan { events: Some(3), ..StreamPlan::clone(&plan) };
+    let settings = calls(closed_loop(2, 1), BodyCheck::Stream(Arc::new(plan)));
+    let outcome = run(&settings, server(&[], answer));
+    let failure = ConnectionFailure::GoAwayAfterCancels;
+    assert!(failures(&outcome, failure) > 0, "{:?}", outcome.connections.failures);
+    assert_eq!(outcome.total.counts.ended(Ending::TimedOut), 0);
+    assert!(!failure.to_string().contains("timed out"), "{failure}");
+}
+
+#[test]
 fn calls_on_a_connection_that_ends_are_made_again() {
     let answer: Answer = |out, stream, number| {
         if number % 50 == 0 {
