@@ -282,6 +282,10 @@ impl<S: Scenario> ProtocolHandler for Http2<S> {
         }
     }
 
+    fn take_uncounted(&mut self, slot: Slot, place: ExchangeIndex) -> u64 {
+        self.state.take_uncounted(slot, place)
+    }
+
     fn cancel<T: Transport>(
         &mut self,
         slot: Slot,

@@ -662,10 +662,9 @@ impl<S: Scenario> Http2State<S> {
     /// A response broke the rules: its request fails, the connection continues.
     #[cold]
     fn fail(&mut self, place: ExchangeIndex, error: &Http2Error, received: &mut ReadContext<'_, '_>) {
-        let ReadContext { slot, now, .. } = *received;
-        let stream = self.streams.at(slot, place);
-        self.connections[slot as usize].reset(stream.id, error.code());
-        stream.end();
+        let slot = received.slot;
+        let id = self.streams.get(slot, place).id;
+        self.connections[slot as usize].reset(id, error.code());
         let failure = match error {
             Http2Error::Response(MalformedResponse::HeaderListTooLong { .. }) => {
                 ConnectionFailure::HeadTooLong
@@ -673,8 +672,23 @@ impl<S: Scenario> Http2State<S> {
             _ => ConnectionFailure::MalformedResponse,
         };
         received.tracker.note(failure, Some(error.to_string()));
+        self.abandon(place, received);
+    }
+
+    /// Ends the stream at a place and its exchange, without a response. What came of a response is counted.
+    fn abandon(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
+        let ReadContext { slot, now, .. } = *received;
+        let bytes = self.take_uncounted(slot, place);
+        self.streams.at(slot, place).end();
+        received.tracker.received_in_part(slot, place, bytes);
         received.tracker.abandon(slot, place, Ending::IoFailed, now);
         self.scenario.failed(slot, place);
+    }
+
+    /// The bytes of the response at a place, which are counted when it is complete or its exchange ends.
+    pub(super) fn take_uncounted(&mut self, slot: Slot, place: ExchangeIndex) -> u64 {
+        let stream = self.streams.at(slot, place);
+        if stream.is_open() && stream.has_response { std::mem::take(&mut stream.bytes) } else { 0 }
     }
 
     #[cold]
@@ -691,10 +705,8 @@ impl<S: Scenario> Http2State<S> {
         } else if received.tracker.has_ended_stream(slot, place, received.now) {
             self.complete_pieces(place, false, received);
         } else {
-            self.streams.at(slot, place).end();
             received.tracker.note(ConnectionFailure::StreamReset, Some(code.to_string()));
-            received.tracker.abandon(slot, place, Ending::IoFailed, received.now);
-            self.scenario.failed(slot, place);
+            self.abandon(place, received);
         }
         Ok(())
     }

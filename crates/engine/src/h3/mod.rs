@@ -677,6 +677,10 @@ impl<S: Scenario> ProtocolHandler for Http3<S> {
         Some(ConnectionFailure::Closed)
     }
 
+    fn take_uncounted(&mut self, slot: Slot, place: ExchangeIndex) -> u64 {
+        self.responses.take_uncounted(slot, place)
+    }
+
     fn cancel<T: Transport>(
         &mut self,
         slot: Slot,

@@ -359,11 +359,20 @@ impl<S: Scenario> Responses<S> {
         false
     }
 
-    /// Ends the exchange at a place without a response.
+    /// Ends the exchange at a place without a response. What came of one is counted.
     fn abandon(&mut self, place: ExchangeIndex, received: &mut ReadContext<'_, '_>) {
         let ReadContext { slot, now, .. } = *received;
+        let bytes = self.take_uncounted(slot, place);
+        received.tracker.received_in_part(slot, place, bytes);
         self.streams.end(slot, place);
         received.tracker.abandon(slot, place, Ending::IoFailed, now);
         self.scenario.failed(slot, place);
+    }
+
+    /// The bytes of the response at a place, which are counted when it is complete or its exchange ends.
+    pub(super) fn take_uncounted(&mut self, slot: Slot, place: ExchangeIndex) -> u64 {
+        let is_open = self.streams.id_at(slot, place).is_some();
+        let stream = self.streams.at(slot, place);
+        if is_open && stream.has_response { std::mem::take(&mut stream.bytes) } else { 0 }
     }
 }

@@ -195,6 +195,12 @@ pub trait ProtocolHandler {
         tracker: &mut Tracker<'_>,
     ) -> Option<ConnectionFailure>;
 
+    /// The bytes of the response at a place that were received and not reported to the tracker, which then are: asked
+    /// before an exchange is ended without a response.
+    fn take_uncounted(&mut self, _slot: Slot, _place: ExchangeIndex) -> u64 {
+        0
+    }
+
     /// Stops waiting for the exchange at a place, which has ended; `live` are still in flight.
     fn cancel<T: Transport>(
         &mut self,

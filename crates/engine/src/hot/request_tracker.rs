@@ -503,6 +503,14 @@ impl<'a> Tracker<'a> {
         }
     }
 
+    /// Counts bytes of the response to the exchange at a place, which will not be complete.
+    pub(crate) fn received_in_part(&mut self, slot: Slot, place: ExchangeIndex, bytes: u64) {
+        if bytes > 0 {
+            let block = self.exchanges.at(slot, place).block;
+            self.moved(block, 0, bytes);
+        }
+    }
+
     /// Ends the exchange at a place without a response.
     pub(crate) fn abandon(&mut self, slot: Slot, place: ExchangeIndex, ending: Ending, now: Nanos) {
         if self.streams.has_ended(slot, place, now) {

@@ -388,6 +388,30 @@ fn a_timeout_cancels_the_stream() {
 }
 
 #[test]
+fn bytes_of_responses_that_do_not_end_are_counted() {
+    let silent: Answer = |out, stream, _| {
+        write_field_block(out, stream, OK, false);
+        write_data(out, stream, &[b'x'; 1_000], false);
+    };
+    let reset: Answer = |out, stream, _| {
+        write_field_block(out, stream, OK, false);
+        write_data(out, stream, &[b'x'; 1_000], false);
+        write_reset(out, stream, ErrorCode::INTERNAL_ERROR);
+    };
+    for (answer, ending) in [(silent, Ending::TimedOut), (reset, Ending::IoFailed)] {
+        let settings = over_http2(closed_loop(1, 1), 2, 0).with(|job| {
+            job.timeout = Nanos::from_millis(50);
+            job.window = paceline_engine::Bound::Requests(10);
+        });
+        let outcome = run(&settings, server(&[], answer));
+        let counts = &outcome.total.counts;
+        assert_eq!(counts.ended(ending), 10, "{counts:?}");
+        // HEADERS with a field of one byte, and DATA.
+        assert_eq!(counts.received_bytes, 10 * (9 + 1 + 9 + 1_000), "{ending:?}");
+    }
+}
+
+#[test]
 fn bodies_wait_for_the_windows() {
     // 100 bytes of each stream at a time.
     let settings = over_http2(closed_loop(1, 1), 4, 1_000).with(|job| {

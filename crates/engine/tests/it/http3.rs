@@ -338,6 +338,7 @@ fn the_times_of_events_are_exact_over_http3() {
 fn a_stream_of_events_over_http3_that_breaks_is_a_failure() {
     let break_at = Nanos::from_millis(150);
     let never = Nanos::from_secs(100);
+    let received_of_whole = run_streams(None, break_at, Http3End::Fin).total.counts.received_bytes;
     for (end_at, end, ending, made) in [
         (break_at, Http3End::Reset(INTERNAL_ERROR), Ending::IoFailed, 1),
         (break_at, Http3End::Close(INTERNAL_ERROR.0), Ending::IoFailed, 10),
@@ -346,6 +347,7 @@ fn a_stream_of_events_over_http3_that_breaks_is_a_failure() {
         let outcome = run_streams(None, end_at, end);
         let counts = &outcome.total.counts;
         assert_eq!((counts.ended(ending), counts.streams.events), (10, 50), "{end:?}");
+        assert_eq!(counts.received_bytes, received_of_whole, "{end:?}");
         assert_eq!(outcome.connections.made, made, "{end:?}");
     }
     // Three events were asked for: the stream is cancelled, and its connection is used again.

@@ -5,6 +5,7 @@
 
 use super::Traffic;
 use super::timer_events::coarse;
+use crate::hot::exchange::ExchangeIndex;
 use crate::hot::pool::{ClosedBy, ConnectionState, MIN_PAUSE};
 use crate::hot::protocol::ProtocolHandler;
 use crate::hot::scenario::Scenario;
@@ -214,9 +215,16 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
     pub(super) fn abandon_all(&mut self, slot: Slot, ending: Ending, now: Nanos) {
         if self.tracker.exchanges().live(slot) > 0 {
             for place in 0..self.tracker.exchanges().places() {
-                self.tracker.abandon(slot, place, ending, now);
+                self.abandon(slot, place, ending, now);
             }
         }
+    }
+
+    /// Ends the exchange at a place, if there is one, without a response. What came of a response is counted.
+    pub(super) fn abandon(&mut self, slot: Slot, place: ExchangeIndex, ending: Ending, now: Nanos) {
+        let bytes = self.protocol.take_uncounted(slot, place);
+        self.tracker.received_in_part(slot, place, bytes);
+        self.tracker.abandon(slot, place, ending, now);
     }
 }
 impl ConnectionFailure {

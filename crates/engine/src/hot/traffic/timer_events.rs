@@ -71,7 +71,7 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
                 continue;
             }
             let silent = self.tracker.is_in_stream(slot, place).then_some(ConnectionFailure::SilentStream);
-            self.tracker.abandon(slot, place, Ending::TimedOut, now);
+            self.abandon(slot, place, Ending::TimedOut, now);
             let live = self.tracker.exchanges().live(slot);
             match self.protocol.cancel(slot, place, live, now, &mut self.transport) {
                 CancelOutcome::Connection(failure) => broken = silent.or(broken).or(Some(failure)),
