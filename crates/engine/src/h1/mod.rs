@@ -378,7 +378,7 @@ impl<S: Scenario> Http1<S> {
         while !input.is_empty() {
             let live = tracker.exchanges().live(slot);
             if live == 0 {
-                return Err(ProtocolFault::from_failure(ConnectionFailure::Unsolicited));
+                return Err(unsolicited(input));
             }
             let (kind, alike) = match self.answers.len() {
                 1 => (0, live),
@@ -485,6 +485,17 @@ fn not_http(error: ProtocolError) -> ProtocolFault {
         _ => ConnectionFailure::Protocol,
     };
     ProtocolFault { failure, detail: Some(error.to_string()), is_end: false }
+}
+
+/// The fault for input that no request asked for. A server may answer an idle connection with 408 before it closes it
+/// (RFC 9110 §15.5.9; HAProxy does): that is a close like any other.
+#[cold]
+fn unsolicited(input: &[u8]) -> ProtocolFault {
+    let is_timeout = input.starts_with(b"HTTP/1.") && input.get(8..12) == Some(&b" 408"[..]);
+    match is_timeout {
+        true => ProtocolFault { failure: ConnectionFailure::ClosedUnused, detail: None, is_end: true },
+        false => ProtocolFault::from_failure(ConnectionFailure::Unsolicited),
+    }
 }
 
 /// The last bytes of a request.

@@ -67,6 +67,31 @@ fn requests_behind_an_announced_close_are_sent_again() {
     }
 }
 
+/// Answers after a millisecond, and gives the idle connection up five milliseconds later, with 408.
+struct Impatient;
+
+impl Script for Impatient {
+    fn connect(&mut self, _: Slot, _: Nanos) -> Connect {
+        Connect::Accept(Nanos::ZERO)
+    }
+
+    fn request(&mut self, _: Slot, now: Nanos, acts: &mut Vec<(Nanos, Act)>) {
+        let timeout = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        acts.push((now + Nanos::from_millis(1), Act::Send(response("ok"))));
+        acts.push((now + Nanos::from_millis(6), Act::Send(Rc::from(*timeout))));
+    }
+}
+
+#[test]
+fn an_idle_connection_may_be_closed_with_408() {
+    // A request every 100 ms.
+    let outcome = simulate(&open_loop(10.0, 1, 1), Impatient, &VirtualClock::new(Nanos::ZERO)).unwrap();
+    let (counts, connections) = (&outcome.total.counts, &outcome.connections);
+    assert_eq!((counts.scheduled, counts.ended(Ending::Ok)), (10, 10), "{counts:?}");
+    assert_eq!(connections.failures, [], "the server may do that");
+    assert!(connections.closed_by_server >= 9, "{connections:?}");
+}
+
 /// Answers each request with its path and closes each connection after three, as it announces.
 #[derive(Default)]
 struct ThreeEach {

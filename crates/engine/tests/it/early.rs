@@ -91,6 +91,10 @@ fn connections_that_fail_before_use_are_given_up() {
     let acts = [
         (Act::Send(Rc::from(*b"SSH-2.0-\r\n")), "the server sent bytes although no request was outstanding"),
         (Act::Close, "the server closed a new connection before any request was sent on it"),
+        (
+            Act::Send(Rc::from(*b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")),
+            "the server closed a new connection before any request was sent on it",
+        ),
         (Act::Reset, "Connection reset by peer"),
     ];
     for (act, why) in acts {

@@ -427,10 +427,13 @@ impl<C: Clock, T: Transport, P: ProtocolHandler> Traffic<'_, C, T, P> {
         }
     }
 
-    /// The server ended a connection with requests in flight, or with an error.
+    /// The server ended a connection with requests in flight, or with an error; or an idle one, with a last message,
+    /// which it may do if the connection was used.
     #[cold]
     fn ended(&mut self, slot: Slot, failure: ConnectionFailure, now: Nanos) {
-        self.disconnect(slot, ClosedBy::Server, Some(self.reused(slot, failure)), now);
+        let is_idle = failure == ConnectionFailure::ClosedUnused && self.pool.connections.has_served(slot);
+        let failure = (!is_idle).then(|| self.reused(slot, failure));
+        self.disconnect(slot, ClosedBy::Server, failure, now);
     }
 
     /// The failure for a connection that may have carried responses before.
