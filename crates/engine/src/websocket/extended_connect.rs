@@ -11,9 +11,10 @@ use crate::transport::send_waiting;
 use crate::{IoProgress, Readiness, Slot, Transport, WaitLimit};
 use paceline_http::Scheme;
 use paceline_http::h2::{
-    ErrorCode, ExtendedConnectAnswer, FrameEvent, FrameReader, HpackDecoder, HpackScratch, Http2Error,
-    OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, WINDOW_DEFAULT, write_client_preface,
-    write_data, write_extended_connect, write_ping_ack, write_settings_ack, write_window_update,
+    ErrorCode, ExtendedConnectAnswer, FrameEvent, FrameName, FrameReader, HpackDecoder, HpackScratch,
+    Http2Error, OUR_WINDOW, PeerSettings, ReceiveWindow, RequestTable, SendWindow, WINDOW_DEFAULT,
+    write_client_preface, write_data, write_extended_connect, write_ping_ack, write_settings_ack,
+    write_window_update,
 };
 use std::io;
 
@@ -123,6 +124,7 @@ impl Tunnel {
     /// Acts on a frame. Returns whether it has opened a window.
     fn on_frame(&mut self, event: FrameEvent<'_>) -> Result<bool, Http2Error> {
         self.count(event)?;
+        check_stream(event)?;
         match event {
             FrameEvent::Settings(settings) => {
                 let allows = |(id, value)| id == ENABLE_CONNECT_PROTOCOL && value == 1;
@@ -220,6 +222,23 @@ impl Tunnel {
         }
         count
     }
+}
+
+/// Checks that a part of a response is on the only stream: no other was opened (RFC 9113 §5.1).
+fn check_stream(event: FrameEvent<'_>) -> Result<(), Http2Error> {
+    let (frame, stream) = match event {
+        FrameEvent::Data { stream, .. } => (FrameName(0), stream),
+        FrameEvent::FieldBlock { stream, .. } => (FrameName(1), stream),
+        FrameEvent::Reset { stream, .. } => (FrameName(3), stream),
+        FrameEvent::NeedMore
+        | FrameEvent::Settings(_)
+        | FrameEvent::SettingsAck
+        | FrameEvent::Ping(_)
+        | FrameEvent::PingAck(_)
+        | FrameEvent::GoAway { .. }
+        | FrameEvent::WindowUpdate { .. } => return Ok(()),
+    };
+    if stream == STREAM { Ok(()) } else { Err(Http2Error::IdleStream { frame, stream }) }
 }
 
 /// WebSockets over HTTP/2 on the slots of one worker.
@@ -480,6 +499,16 @@ mod tests {
             assert_eq!(tunnel.on_frame(event), if event == data { Ok(false) } else { flood });
         }
         assert_eq!(tunnel.input, b"x");
+    }
+
+    #[test]
+    fn bytes_of_another_stream_are_no_part_of_the_websocket() {
+        let mut tunnel = Tunnel::new();
+        tunnel.stage = Stage::Open;
+        let (stream, end_frame, end_stream) = (3, true, false);
+        let data = FrameEvent::Data { stream, piece: b"x", flow_bytes: 1, end_frame, end_stream };
+        assert_eq!(tunnel.on_frame(data), Err(Http2Error::IdleStream { frame: FrameName(0), stream }));
+        assert!(tunnel.input.is_empty());
     }
 
     #[test]
