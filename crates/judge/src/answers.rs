@@ -4,7 +4,9 @@
 
 use crate::facts::{SHARES_NEED_S, is_open, is_websocket, look};
 use crate::{MAX_GENERATOR_BUSY, MIN_ACHIEVED, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
-use paceline_record::{Block, BodyFaults, Counts, Expectations, Lengths, Phase, Run, Served, Severity, Times};
+use paceline_record::{
+    Block, BodyFaults, Counts, Expectations, Lengths, Phase, Run, Served, Severity, Times,
+};
 use paceline_stats::ratio;
 use std::collections::BTreeMap;
 

@@ -6,9 +6,9 @@
 use crate::facts::outstanding_max;
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
-    ArrivalCheck, Arrivals, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections, CoreTime,
-    Counts, EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run, Segment, Served,
-    SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, Verdict, fixture,
+    ArrivalCheck, Arrivals, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections,
+    CoreTime, Counts, EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run,
+    Segment, Served, SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, Verdict, fixture,
 };
 use paceline_stats::Histogram;
 

@@ -266,13 +266,8 @@ mod tests {
     #[test]
     fn the_idlest_cores_are_on_different_physical_ones() {
         let cores = Cores { physical: vec![vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]] };
-        let time = |core: u32, busy_s: f64| CoreTime {
-            core,
-            over_s: 1.0,
-            busy_s,
-            interrupt_s: 0.0,
-            steal_s: 0.05,
-        };
+        let time =
+            |core: u32, busy_s: f64| CoreTime { core, over_s: 1.0, busy_s, interrupt_s: 0.0, steal_s: 0.05 };
         let times = [time(0, 0.9), time(5, 0.5), time(3, 0.1)];
         let idlest = |most: usize| cores.clone().idlest(most, &times).physical;
         assert_eq!(idlest(0), [[2]]);

@@ -39,9 +39,7 @@ pub use search::{CapacitySearch, SearchEnd, SearchEstimate, SearchWindow, StallS
 pub use sequential::{
     Comparison, Decision, MAX_PAIRS, compare_difference, compare_launches, compare_pairs, holm, next_look,
 };
-pub use special::{
-    binomial_max, hypergeometric_tail, normal_cdf, normal_quantile, t_quantile, t_two_sided,
-};
+pub use special::{binomial_max, hypergeometric_tail, normal_cdf, normal_quantile, t_quantile, t_two_sided};
 pub use spending::{BoundDecision, BoundTest, LookLevels, test_bound};
 pub use spread::{Spread, quantile_of_sorted};
 pub use steady::{Steadiness, WARM_UP_SECONDS, is_warm, mser, steadiness, warm_after, warm_up_rates};

@@ -166,9 +166,7 @@ impl CapacitySearch {
             Some(SearchEnd::NothingPasses)
         } else if !has_missed && self.windows.iter().any(|window| window.rate >= self.start * HIGHEST_SHARE) {
             Some(SearchEnd::NothingMisses)
-        } else if has_missed
-            && self.windows.len() >= MIN_WINDOWS
-            && estimate.half_width() <= self.half_width
+        } else if has_missed && self.windows.len() >= MIN_WINDOWS && estimate.half_width() <= self.half_width
         {
             Some(SearchEnd::Precise)
         } else if self.windows.len() >= self.max_windows {

@@ -60,7 +60,9 @@ pub enum WebError {
         id: String,
     },
     /// A round with an id that gives a file of a site too long a name. The ids that Paceline writes are shorter.
-    #[error("the round {round:?} has the id {id:?}…, which is too long for a file of a site: leave out the round")]
+    #[error(
+        "the round {round:?} has the id {id:?}…, which is too long for a file of a site: leave out the round"
+    )]
     LongId {
         /// The id of the round.
         round: String,

@@ -491,11 +491,14 @@ fn the_time_of_one_request_of_a_mix_can_fail_a_gate() {
                     vec![window("log in", login_ns, scatter), window("list", 2_000_000, scatter)];
                 BlockSide { windows: vec![vec![whole]], ..BlockSide::default() }
             };
-            add(&mut gate, [
-                side(2_000_000, scatter),
-                side(2_400_000, 7 * scatter % 5_000),
-                side(2_000_000, 3_000 - scatter),
-            ]);
+            add(
+                &mut gate,
+                [
+                    side(2_000_000, scatter),
+                    side(2_400_000, 7 * scatter % 5_000),
+                    side(2_000_000, 3_000 - scatter),
+                ],
+            );
         }
         gate.report(Duration::ZERO, None, gate.outcome())
     };

@@ -119,7 +119,8 @@ impl Repository {
             outputs.iter().map(|name| format!(":(top,exclude,literal){name}")).collect();
         // Each new file is listed, also if the user's configuration hides new files or sums up their folder. A commit
         // names only the commits of submodules, so that uncommitted changes in one cannot be measured.
-        let status = ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty", "--", "."];
+        let status =
+            ["status", "--porcelain", "--untracked-files=all", "--ignore-submodules=dirty", "--", "."];
         let status = status.into_iter();
         let status: Vec<&str> = status.chain(others.iter().map(String::as_str)).collect();
         let changes = self.git(&status)?;

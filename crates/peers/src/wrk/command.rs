@@ -196,9 +196,10 @@ impl WrkCommand {
     /// What the program prints instead of a run.
     pub fn parse(variant: Variant, arguments: &[String]) -> Result<Self, ToolOutput> {
         let (arguments, record_file) = take_record_file(arguments).map_err(|problem| refusal(&problem))?;
-        let given = variant.options().parse(&arguments).map_err(|message| {
-            variant.usage(&format!("{message}{}", variant.hint(&arguments)))
-        })?;
+        let given = variant
+            .options()
+            .parse(&arguments)
+            .map_err(|message| variant.usage(&format!("{message}{}", variant.hint(&arguments))))?;
         let mut command = Self {
             variant,
             given_url: given.arguments.first().cloned().unwrap_or_default(),
