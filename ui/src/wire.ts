@@ -336,7 +336,7 @@ export interface CapacityPage {
   disturbed: number;
   /** Why the search ended early. */
   ended_early?: string;
-  /** The rate at which half of the windows meet the objective. None if no window did, or if stalls decide. */
+  /** The rate at which half of the windows meet the objective. None if none or all did, or if stalls decide. */
   half_pass_per_s: number | null;
   /** Its 95 % interval. */
   interval_per_s: Range | null;
@@ -581,7 +581,7 @@ export interface Connections {
   compressed_unasked?: boolean;
   /** Cookies that were not kept, because a user had 64 already or the cookie was longer than 4,096 bytes. */
   cookies_dropped?: number;
-  /** HTTP/2 connections that the server ended with ENHANCE_YOUR_CALM after requests on it that timed out were cancelled. */
+  /** HTTP/2 connections that the server ended with ENHANCE_YOUR_CALM after requests on it were cancelled: because they timed out, because their stream ended as asked, or because they were answered before their body was sent. */
   ended_after_cancels?: number;
   /** Attempts to connect that failed, the first connect phase included. */
   failed_attempts: number;
@@ -1632,6 +1632,8 @@ export interface Measured {
   carried_over?: CarriedOver;
   /** Connections requested and opened, and the side that closed them. */
   connections: Connections;
+  /** Energy of the CPU packages over the window, if the server is observed and the kernel reports it. The run of a trial has none: the trial has it. */
+  energy?: PackageEnergy;
   /** The machine that the load generator ran on. */
   environment: Environment;
   /** How request bodies that waited for 100 Continue were sent. */
@@ -1728,6 +1730,8 @@ export interface Measured {
   tool: Tool;
   /** All requests that were due in the window: their outcomes and their times. */
   total: Block;
+  /** The Unix sockets that the server, or a server behind it, had connections to. The processes that serve them are not in `behind_server`. */
+  unix_sockets?: (string)[];
   /** Why a number may not mean what it seems to. */
   verdicts: (Verdict)[];
   /** Length of the window, in seconds: the divisor of rates. */
@@ -2407,6 +2411,8 @@ export interface Run {
   carried_over?: CarriedOver;
   /** Connections requested and opened, and the side that closed them. */
   connections: Connections;
+  /** Energy of the CPU packages over the window, if the server is observed and the kernel reports it. The run of a trial has none: the trial has it. */
+  energy?: PackageEnergy;
   /** The machine that the load generator ran on. */
   environment: Environment;
   /** How request bodies that waited for 100 Continue were sent. */
@@ -2481,6 +2487,8 @@ export interface Run {
   tool: Tool;
   /** All requests that were due in the window: their outcomes and their times. */
   total: Block;
+  /** The Unix sockets that the server, or a server behind it, had connections to. The processes that serve them are not in `behind_server`. */
+  unix_sockets?: (string)[];
   /** Why a number may not mean what it seems to. */
   verdicts: (Verdict)[];
   /** Length of the window, in seconds: the divisor of rates. */
@@ -2499,6 +2507,8 @@ export interface RunPage {
   id: string;
   /** What the generator measured; none where it left nothing. */
   measured: Measured | null;
+  /** What else is known of the server, by name and in words: energy, and Unix sockets to services behind it. */
+  server_facts: ([string, string])[];
   /** Wall-clock start, RFC 3339, UTC. */
   started_at: string;
   /** The trial with its conditions, without its run and samples; none for a run outside a round. */
@@ -3496,14 +3506,14 @@ export interface Trial {
 
 /** A trial of a row. */
 export interface TrialEntry {
+  /** Whether the figures of its row come from it: of the attempts at a repeat, one at most. */
+  counts: boolean;
   /** Its id. */
   id: string;
   /** Which repeat of its cell it counts as, from 0. */
   repeat: number;
   /** Wall-clock start, RFC 3339, UTC. */
   started_at: string;
-  /** Whether it has a usable run. */
-  usable: boolean;
 }
 
 /** An address that was tried and not used. */
