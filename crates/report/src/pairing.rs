@@ -66,6 +66,18 @@ pub struct PairRow {
     pub twin_server_cpu_us_per_request: Option<Figure>,
 }
 
+impl PairRow {
+    /// What stands before the ratio: the true one is at least (`≥ `) or at most (`≤ `) the one shown, or either (`~ `).
+    pub fn ratio_mark(&self) -> &'static str {
+        match (self.is_generator_bound, self.twin_is_generator_bound) {
+            (false, false) => "",
+            (false, true) => "≥ ",
+            (true, false) => "≤ ",
+            (true, true) => "~ ",
+        }
+    }
+}
+
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }

@@ -7,7 +7,7 @@
 
 use paceline_judge::{Metric, Unit};
 use paceline_record::{Round, Trial};
-use paceline_report::{Chart, Figure, Report, Row, Table, svg, value, with_interval};
+use paceline_report::{Chart, Figure, PairRow, Report, Row, Table, svg, value, with_interval};
 use paceline_store::archive;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -81,7 +81,10 @@ impl Terms {
                 ratio(&self.figure_or_observed(above)?, &self.figure(&[server, workload, load, metric])?.1)
             }
             // The rate under a load's twin as a share of that under the load, launch by launch.
-            ["twin", twin, server, workload] => share(&self.twin(twin, server, workload)?),
+            ["twin", twin, server, workload] => {
+                let row = self.twin(twin, server, workload)?;
+                Some(row.ratio_mark().to_owned() + &share(row.achieved_ratio.as_ref()?)?)
+            }
             _ => {
                 let (metric, figure) = self.figure(&words)?;
                 Some(shown(metric, &figure))
@@ -105,12 +108,13 @@ impl Terms {
         Some((metric, row.figures.get(metric)?.clone()))
     }
 
-    /// The rate of a server under a twin as a share of that under the load whose twin it is.
-    fn twin(&self, twin: &str, server: &str, workload: &str) -> Option<Figure> {
-        let pairing = self.report.pairings.iter().find(|pairing| {
+    /// A server under a twin, beside the load whose twin it is.
+    fn twin(&self, twin: &str, server: &str, workload: &str) -> Option<&PairRow> {
+        let mut pairings = self.report.pairings.iter();
+        let pairing = pairings.find(|pairing| {
             pairing.twin == twin && pairing.workload == workload && pairing.form == "single"
         })?;
-        pairing.rows.iter().find(|row| row.server == server)?.achieved_ratio.clone()
+        pairing.rows.iter().find(|row| row.server == server)
     }
 
     /// A figure, or that of a source: `observed SERVER LOAD WHAT`, which has no interval.

@@ -244,15 +244,11 @@ fn pair_row(row: &PairRow, kind: LoopKind) -> Vec<String> {
         (shown(row.achieved_per_s.as_ref(), 1.0), shown(row.twin_achieved_per_s.as_ref(), 1.0));
     let cpu = [&row.server_cpu_us_per_request, &row.twin_server_cpu_us_per_request]
         .map(|cpu| shown(cpu.as_ref(), 1.0));
-    let mark = match (row.is_generator_bound, row.twin_is_generator_bound) {
-        (false, false) => "",
-        (false, true) => "≥ ",
-        (true, false) => "≤ ",
-        (true, true) => "~ ",
-    };
     let mut cells = vec![row.server.clone(), base, twin];
     match kind {
-        LoopKind::Closed => cells.push(format!("{mark}{}", shown(row.achieved_ratio.as_ref(), 1.0))),
+        LoopKind::Closed => {
+            cells.push(row.ratio_mark().to_owned() + &shown(row.achieved_ratio.as_ref(), 1.0))
+        }
         LoopKind::Open => {
             cells.extend(
                 [&row.added_time_ns_p50, &row.added_time_ns_p99].map(|time| difference(time.as_ref(), 1e3)),

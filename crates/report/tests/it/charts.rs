@@ -91,7 +91,7 @@ fn percentile_curves_are_of_the_attempt_that_counts() {
     let attempt = |id: &str, minute: u32, p99_us: f64| Trial {
         id: id.to_owned(),
         started_at: format!("2026-11-21T01:0{minute}:00.000Z"),
-        ..built::trial("go-nethttp", &built::open(), 0, Seen { p99_us, ..SEEN })
+        ..built::trial("go-nethttp", &built::open(), 0, Seen { per_s: 2000.0, p99_us, ..SEEN })
     };
     let drawn = |trials: &[Trial]| {
         svg(Chart::Percentiles, &Report::new(&built::round(), trials), trials).unwrap().to_string()
