@@ -27,7 +27,7 @@ pub(crate) fn answered_in_window(run: &Run, is_one: impl Fn(u16) -> bool) -> u64
     let is_other = |status: u16| !(200..300).contains(&status) && is_one(status);
     let end_ns = run.phases.window.end_ns;
     let after = run.intervals.iter().filter(|part| part.phase == Phase::Window && part.start_ns >= end_ns);
-    let late_others = total(after.map(|part| answered_with(&part.block, &is_other)));
+    let late_others = total(after.map(|part| answered_with(&part.block, is_other)));
     let late = if is_one(200) { late_valid.saturating_add(late_others) } else { late_others };
     answered_with(&run.total, &is_one).saturating_sub(late)
 }
