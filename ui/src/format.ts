@@ -171,7 +171,7 @@ function loadKind(load: Load): string {
   return load.rate_per_s ? `${offeredRate(load.rate_per_s)}/s offered` : "open loop";
 }
 
-/** `closed loop, 64 connections, 10 s` or `2,000/s offered, 64 connections, 10 s`. */
+/** `closed loop, 64 connections, 10 s windows` or `2,000/s offered, 64 connections, 10 s windows`. */
 export function loadText(load: Load): string {
   const parts = [loadKind(load)];
   // Some imported reports do not say how many there were.
@@ -179,7 +179,7 @@ export function loadText(load: Load): string {
   if (load.depth > 1) parts.push(`${load.depth} deep`);
   if (load.arrivals === "poisson") parts.push("Poisson arrivals");
   if (load.requests) parts.push(counted(load.requests, "request"));
-  if (load.duration_s) parts.push(`${significant(load.duration_s, 3)} s`);
+  if (load.duration_s) parts.push(`${+load.duration_s.toPrecision(3)} s windows`);
   if (load.protocol === "websocket") parts.push("WebSocket");
   if (load.protocol === "grpc") parts.push("gRPC");
   if (load.stream) parts.push(`streams of ${load.stream}`);
