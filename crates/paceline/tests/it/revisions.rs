@@ -457,7 +457,9 @@ fn job_of(folder: &Path, arguments: &str, end: &str) -> Output {
 
 fn job_command(folder: &Path, arguments: &str, end: &str) -> Command {
     let gate = format!("() {{ printf '%s ' \"$@\" >\"$SEEN\"; {end}; }}");
-    let mut job = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci-gate"));
+    // Bash cannot catch a signal that was ignored when it started, as it is in a test that runs in the background.
+    let mut job = Command::new("env");
+    job.args(["--default-signal=INT", concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/ci-gate")]);
     job.env("BASH_FUNC_paceline%%", gate)
         .env("SEEN", folder.join("seen"))
         .env("BASE", "main")
