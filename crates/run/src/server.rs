@@ -285,7 +285,13 @@ pub(crate) mod tests {
 
     impl KilledOnDrop {
         fn start(name: &str, words: &[&str]) -> Self {
-            Self(Command::new(name).args(words).stdin(Stdio::null()).spawn().unwrap())
+            let child = Command::new(name).args(words).stdin(Stdio::null()).spawn().unwrap();
+            let comm = format!("/proc/{}/comm", child.id());
+            // The kernel names a process a moment after `spawn` returned.
+            while std::fs::read_to_string(&comm).is_ok_and(|comm| comm.trim_end() != name) {
+                std::thread::yield_now();
+            }
+            Self(child)
         }
 
         pub(crate) fn pid(&self) -> ProcessId {
