@@ -56,7 +56,8 @@ fn failure_row(comparison: &PairedComparison) -> HtmlText {
     let [name, first, second, difference, decision] = failure_cells(comparison);
     let class = if comparison.failures.is_worse() { "worse" } else { "open" };
     html!(
-        "<tr class=\"{}\"><th scope=\"row\">{}</th><td></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        "<tr class=\"{}\"><th scope=\"row\">{}</th><td></td><td class=\"verdict\">{}</td>\
+         <td>{}</td><td>{}</td><td>{}</td></tr>\n",
         class,
         name,
         decision,
@@ -67,8 +68,7 @@ fn failure_row(comparison: &PairedComparison) -> HtmlText {
 }
 
 fn row(comparison: &PairedComparison, metric: &MetricComparison, axis: &Axis) -> HtmlText {
-    let [first, second, ratio, decision] =
-        compared_cells(comparison, metric).map(|cell| html!("<td>{}</td>", cell));
+    let [first, second, ratio, decision] = compared_cells(comparison, metric);
     let class = match metric.direction {
         Direction::Better => "better",
         Direction::Worse => "worse",
@@ -80,7 +80,8 @@ fn row(comparison: &PairedComparison, metric: &MetricComparison, axis: &Axis) ->
         | Direction::NotComparable => "open",
     };
     html!(
-        "<tr class=\"{}\"><th scope=\"row\">{}</th><td>{}</td>{}{}{}{}</tr>\n",
+        "<tr class=\"{}\"><th scope=\"row\">{}</th><td>{}</td><td class=\"verdict\">{}</td>\
+         <td>{}</td><td>{}</td><td>{}</td></tr>\n",
         class,
         metric.metric.name(),
         axis.interval(metric, comparison.margin),
@@ -154,7 +155,7 @@ h1{font-size:1.3rem;overflow-wrap:anywhere}p{color:var(--muted);font-size:.9rem;
 th,td{padding:.35rem .7rem .35rem 0;text-align:left;border-bottom:1px solid var(--rule);white-space:nowrap}\
 th[scope=col]{color:var(--muted);font-weight:normal;font-size:.9rem}\
 svg{display:block;overflow:visible}tr{--dot:var(--muted)}tr.better{--dot:var(--better)}tr.worse{--dot:var(--worse)}\
-.better td:nth-child(3),.worse td:nth-child(3){color:var(--dot);font-weight:600}\
+.better .verdict,.worse .verdict{color:var(--dot);font-weight:600}\
 .margin{fill:var(--rule);opacity:.5}.equal{stroke:var(--muted)}.interval{stroke:var(--dot);stroke-width:2}circle{fill:var(--dot)}";
 
 #[cfg(test)]

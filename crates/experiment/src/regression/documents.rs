@@ -145,8 +145,9 @@ fn html_row(cell: &CellReport) -> HtmlText {
     if cell.is_judge {
         cells[1].push('*');
     }
-    let cells: HtmlText = cells.iter().map(|cell| html!("<td>{}</td>", cell)).collect();
-    html!("<tr class=\"{}\">{}</tr>\n", class, cells)
+    let [figures @ .., verdict] = cells;
+    let figures: HtmlText = figures.iter().map(|cell| html!("<td>{}</td>", cell)).collect();
+    html!("<tr class=\"{}\">{}<td class=\"verdict\">{}</td></tr>\n", class, figures, verdict)
 }
 
 /// The outcome as an annotation for GitHub Actions.
