@@ -2,7 +2,7 @@
 // search, the interval of the capacity and the objective.
 import type { CapacityPage } from "../wire";
 import { rate, significant, time } from "../format";
-import { Plot, draw, rateTick, timeAxis, timeTick, type Markish } from "./plot";
+import { Plot, rateTick, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource } from "./source";
 
 const OUTCOMES: Record<string, string> = { pass: "met", miss: "missed", void: "disturbed" };
@@ -44,7 +44,7 @@ export function capacityCurve(page: CapacityPage): ChartSource | null {
   return {
     note: `Lines: the load-response curve, median and p99. Dots: p99 of each window of the search; filled: it met the objective, hollow: it did not, small and grey: disturbed.${range ? " Band: the 95 % interval of the capacity." : ""}`,
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64, marginRight: 48, marginTop: 24, marginBottom: 40,
         x: { domain: [0, far], label: `offered ${page.unit}/s`, tickFormat: rateTick, ticks: Math.max(Math.floor(width / 90), 3) },
         y: timeAxis("↑ time", low, high),
@@ -76,7 +76,7 @@ export function coresCurve(page: CapacityPage): ChartSource | null {
   if (points.length < 2) return null;
   return {
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64, marginBottom: 40,
         x: { domain: [0, Math.max(...points.map((p) => p.x)) * 1.05], label: `offered ${page.unit}/s`, tickFormat: rateTick, ticks: Math.max(Math.floor(width / 90), 3) },
         y: { grid: true, label: null, domain: [0, Math.max(...points.map((p) => p.y)) * 1.05], ticks: 5, tickFormat: (v: number) => significant(v, 2) },

@@ -1,5 +1,5 @@
 // Drawing and placing of labels that every chart shares. It is built into the file of the drawing library, because only
-// charts need it; they find it there as `Plot.draw` and `Plot.spread`.
+// charts need it; they find it there as `Plot.draw` and so on.
 import { axisX, axisY, plot, type PlotOptions } from "@observablehq/plot";
 
 /** Draws, without the style element that the Content-Security-Policy would refuse: theme.css has its rules. */
@@ -45,4 +45,13 @@ export function spread<T extends { y: number }>(labels: T[], low: number, high: 
     least = place - 15;
   }
   return sorted;
+}
+
+/** The width of a letter at 12 pixels, of a wide typeface. */
+const LETTER = 7;
+
+/** The margin that names need beside a chart, at most a share of its width, and the part of a name that fits in it. */
+export function nameMargin(names: string[], width: number, share: number): { margin: number; fit: (name: string) => string } {
+  const letters = Math.min(Math.max(...names.map((name) => name.length), 0), Math.floor((width * share - 16) / LETTER));
+  return { margin: letters * LETTER + 16, fit: (name) => (name.length > letters ? `${name.slice(0, letters - 1)}…` : name) };
 }

@@ -1,9 +1,11 @@
 // The functions of Observable Plot that the charts use, and what they share, built into a separate file: two thirds of
 // the program, and most first visits need none of it. A script, not a module, so that a report of one file can hold it too.
 import { dot, line, lineY, link, rect, rectX, ruleX, ruleY, text } from "@observablehq/plot";
-import { draw, spread } from "./drawing";
+import { draw, nameMargin, spread } from "./drawing";
+import { searched } from "./searched";
+import { slopes } from "./slopes";
 
-const library = { dot, draw, line, lineY, link, rect, rectX, ruleX, ruleY, spread, text };
+const library = { dot, draw, line, lineY, link, nameMargin, rect, rectX, ruleX, ruleY, searched, slopes, spread, text };
 
 export type Library = typeof library;
 

@@ -1,6 +1,6 @@
 // A run in progress: rate and times of the seconds so far.
 import type { LiveSecond } from "../wire";
-import { Plot, bytesTick, draw, rateTick, timeAxis } from "./plot";
+import { Plot, bytesTick, rateTick, timeAxis } from "./plot";
 import { significant } from "../format";
 import type { ChartSource } from "./source";
 
@@ -10,7 +10,7 @@ export function liveRate(all: LiveSecond[]): ChartSource {
   const seconds = shown(all);
   return {
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64,
         x: { label: "seconds" },
         y: { grid: true, label: null, domain: [0, Math.max(1, ...seconds.map((s) => Math.max(s.achieved_per_s, s.offered_per_s ?? 0))) * 1.05], tickFormat: rateTick, ticks: 5 },
@@ -35,7 +35,7 @@ function live(all: LiveSecond[], column: string, least: number, tick: (value: nu
   });
   return {
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64,
         x: { label: "seconds" },
         y: { grid: true, label: null, domain: [0, Math.max(least, ...points.map((p) => p.y)) * 1.05], tickFormat: tick, ticks: 5 },
@@ -61,7 +61,7 @@ export function liveTimes(all: LiveSecond[]): ChartSource {
   });
   return {
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64,
         x: { label: "seconds" },
         y: timeAxis("↑ time", Math.min(...seconds.map((s) => s.p50)) * 0.8, Math.max(...seconds.map((s) => s.p99)) * 1.3),

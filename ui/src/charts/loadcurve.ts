@@ -3,7 +3,7 @@
 import type { RowPage, TablePage } from "../wire";
 import { rate, time } from "../format";
 import { isSound, validValue } from "../ranking";
-import { Plot, draw, rateTick, timeAxis, timeTick, type Markish } from "./plot";
+import { Plot, rateTick, timeAxis, timeTick, type Markish } from "./plot";
 import { PERCENTILES } from "./percentiles";
 import type { ChartSource } from "./source";
 
@@ -105,7 +105,7 @@ function loadCurve({ steps, closed, searches }: Loads, server: string, points: P
   return {
     note: `${capacityText(limits, objective)}${search ? ` A search found ${rate(search.at)}/s${range} for ${search.objective}.` : ""}`,
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64, marginRight: 48, marginBottom: 40,
         x: { domain: [0, far], label: "offered requests/s", tickFormat: rateTick, ticks: Math.max(Math.floor(width / 90), 3) },
         y: points.length > 0 ? timeAxis("↑ time", lowest * 0.8, highest * 1.2) : {},

@@ -1,7 +1,7 @@
 // Rates, times, errors, CPU, memory and threads over the seconds of one or several runs.
 import type { Measured, MetricLine, RunPage, Stretch, UsagePoint } from "../wire";
 import { significant, time } from "../format";
-import { Plot, bytesTick, draw, rateTick, timeAxis, timeTick, type Markish, type ScaleOptions } from "./plot";
+import { Plot, bytesTick, rateTick, timeAxis, timeTick, type Markish, type ScaleOptions } from "./plot";
 import { markSymbol, type ChartSource, type Line } from "./source";
 
 export interface Series extends Line {
@@ -101,7 +101,7 @@ export function overTime(over: Over, all: Series[]): ChartSource {
       const label = window && window.from - window.begin > (window.to - window.begin) * 0.12
         ? [Plot.text([window], { x: (w: { begin: number; from: number }) => (w.begin + w.from) / 2, text: () => "warm-up", frameAnchor: "top", dy: -13, fill: "var(--muted)", fontSize: 11 })]
         : [];
-      return draw({
+      return Plot.draw({
         width, height, marginLeft: 64,
         x: { label: "seconds", grid: false, ...(window ? { domain: [window.begin, window.to] } : {}) },
         y,
@@ -131,7 +131,7 @@ export function metricLine(run: RunPage, line: MetricLine): ChartSource {
   const { low, high } = range(points.map((p) => p.y));
   return {
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64,
         x: { label: "seconds", grid: false, ...(phases ? { domain: [phases.warmup.start_ns / 1e9, phases.window.end_ns / 1e9] } : {}) },
         y: { grid: true, label: null, domain: [Math.min(low, 0), Math.max(high, 0) * 1.05], ticks: 4, tickFormat: line.name.includes("bytes") ? bytesTick : (v: number) => significant(v, 2) },
@@ -186,7 +186,7 @@ export function heatMap(run: RunPage): ChartSource | null {
   return {
     note: `Each cell: requests that took this long in this part of the run. A stronger colour means more requests (logarithmic scale). Lines: median and p99.${collectionsText(measured)}${warmUpText(measured)}`,
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64, marginRight: 40,
         x: { label: "seconds", domain: [measured.phases.warmup.start_ns / 1e9, measured.phases.window.end_ns / 1e9] },
         y: timeAxis("↑ time", low, high),
@@ -222,7 +222,7 @@ export function fan(run: RunPage): ChartSource | null {
   return {
     note: `Bands: median to p90, p90 to p99, p99 to the highest time of each second.${collectionsText(measured)}${warmUpText(measured)}`,
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 64, marginRight: 48,
         x: { label: "seconds" },
         y: timeAxis("↑ time", low, high),

@@ -3,7 +3,7 @@ import type { RoundPage, TablePage } from "../wire";
 import { time } from "../format";
 import { isSound } from "../ranking";
 import { serverName } from "../tables";
-import { Plot, draw, nameMargin, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
+import { Plot, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource } from "./source";
 
 export const PERCENTILES = [
@@ -37,10 +37,10 @@ export function percentileDots(round: RoundPage, table: TablePage, servers: stri
   return {
     note: "Mean over launches, logarithmic axis. Hollow: too few requests for this percentile, or a minimum.",
     draw: (width, height) => {
-      const { margin: marginLeft, fit } = nameMargin(servers.map(name), width, 0.42);
+      const { margin: marginLeft, fit } = Plot.nameMargin(servers.map(name), width, 0.42);
       const legend = Math.min((width - marginLeft) / 4.2, 64);
       const axis = timeAxis("", low, high);
-      return draw({
+      return Plot.draw({
         width, height, marginLeft, marginTop: 40, marginBottom: 24, marginRight: 24,
         x: { ...axis, ticks: roomyLog(axis.ticks as number[], low, high, timeTick, width - marginLeft - 24), label: null },
         y: { type: "band", domain: servers, tickFormat: (server: string) => fit(name(server)), label: null, tickSize: 0 },

@@ -1,7 +1,7 @@
 // Percentile spectra: time against 1/(1 - p), so that 50 %, 90 %, 99 % and 99.9 % are equally far apart.
 import type { TimesPage } from "../wire";
 import { time } from "../format";
-import { Plot, draw, nameMargin, roomyLog, timeAxis, type Markish } from "./plot";
+import { Plot, roomyLog, timeAxis, type Markish } from "./plot";
 import type { ChartSource, Line } from "./source";
 
 export interface Spectrum extends Line {
@@ -29,10 +29,10 @@ export function spectra(all: Spectrum[]): ChartSource {
     note: "Horizontal: 1/(1 − p), so each step to the right is ten times rarer. A line ends with a mark where the samples are too few for its percentile.",
     draw: (width, height) => {
       const labels = Plot.spread(drawn.flatMap(({ spectrum, last }) => last.map((p) => ({ ...p, spectrum }))), low * 0.9, high * 1.1, height - 48);
-      const { margin: room, fit } = nameMargin(all.map((spectrum) => spectrum.name), width, 0.36);
+      const { margin: room, fit } = Plot.nameMargin(all.map((spectrum) => spectrum.name), width, 0.36);
       // Where there is little room the label of 0 % would take that of the median.
       const levels = LEVELS.filter((x) => x <= far * 1.01 && (x > 1 || width > 600));
-      return draw({
+      return Plot.draw({
         width, height, marginLeft: 64, marginRight: room, marginBottom: 36,
         x: { type: "log", domain: [1, far], label: "percentile, %", ticks: roomyLog(levels, 1, far, level, width - 64 - room), tickFormat: level, grid: true },
         y: timeAxis("↑ time", low * 0.9, high * 1.1),

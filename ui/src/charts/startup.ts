@@ -1,7 +1,7 @@
 // How servers start: the time to the first response, and the rate in each second until it no longer grows.
 import type { Figure, StartTable, WarmUpRow } from "../wire";
 import { bytes, percent, rate, shownValue, significant, time } from "../format";
-import { Plot, draw, nameMargin, rateTick, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
+import { Plot, rateTick, roomyLog, timeAxis, timeTick, type Markish } from "./plot";
 import type { ChartSource, Line, Table } from "./source";
 
 /** The warm-up of one launch, and how its curve is drawn. */
@@ -20,10 +20,10 @@ export function warmUpCurves(all: WarmUpCurve[]): ChartSource {
   return {
     note: "Responses per second in each second after the start, in a closed loop. Dot: from here on the rate no longer grew by more than 5 %.",
     draw: (width, height) => {
-      const { margin: room, fit } = nameMargin(ends.map((end) => end.curve.name), width, 0.36);
+      const { margin: room, fit } = Plot.nameMargin(ends.map((end) => end.curve.name), width, 0.36);
       // Labels stand at the right end, moved apart: the shift is the same on a linear axis from 1.
       const labels = Plot.spread(ends.map((end) => ({ ...end, y: Math.exp((end.y / most) * 5) })), 1, Math.exp(5), height - 48);
-      return draw({
+      return Plot.draw({
         width, height, marginLeft: 64, marginRight: room, marginBottom: 40,
         x: { label: "seconds since the first request", domain: [0, far] },
         y: { grid: true, label: null, domain: [0, most], ticks: 5, tickFormat: rateTick },
@@ -72,9 +72,9 @@ export function firstAnswers(table: StartTable, name: (server: string) => string
   return {
     note: "From the start of the process to its first valid response, logarithmic axis. Filled: mean of later starts, with the range over launches. Hollow: the first start since the build.",
     draw: (width, height) => {
-      const { margin: marginLeft, fit } = nameMargin(rows.map((row) => name(row.server)), width, 0.42);
+      const { margin: marginLeft, fit } = Plot.nameMargin(rows.map((row) => name(row.server)), width, 0.42);
       const axis = timeAxis("", low, high);
-      return draw({
+      return Plot.draw({
         width, height, marginLeft, marginTop: 8, marginBottom: 24, marginRight: 24,
         x: { ...axis, ticks: roomyLog(axis.ticks as number[], low, high, timeTick, width - marginLeft - 24), label: null },
         y: { type: "band", domain: rows.map((row) => row.server), tickFormat: (server: string) => fit(name(server)), label: null, tickSize: 0 },

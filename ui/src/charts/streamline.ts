@@ -1,7 +1,7 @@
 // When the events of a few streams came: a row for each, from the intended send of its request.
 import type { Measured, StreamExample, StreamExamples } from "../wire";
 import { counted, time, whole, words } from "../format";
-import { Plot, draw, timeTick, type Markish } from "./plot";
+import { Plot, timeTick, type Markish } from "./plot";
 import type { ChartSource } from "./source";
 
 /** The height of a row, in pixels: room for two lines of text and the marks between them. */
@@ -41,7 +41,7 @@ export function streamLines(streams: StreamExamples, measured: Measured): ChartS
   return {
     note: note(streams, open, measured.total.stream_events?.streams ?? 0),
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width, height, marginLeft: 16, marginRight: 24, marginTop: 8, marginBottom: 40,
         x: { domain: [0, far], label: open ? "since the intended send" : "since the send", ticks: Math.max(Math.floor(width / 90), 3), tickFormat: (ns: number) => (ns === 0 ? "0" : timeTick(ns)) },
         // The first row is at the top.

@@ -3,7 +3,7 @@ import type { MetricPage, TimelineLine, TimelinePoint } from "../wire";
 import { day, hasRange, moment, rangeText, valueText, words } from "../format";
 import { unitOf } from "../sentence";
 import { shortVersion, versionChange } from "../versions";
-import { Plot, draw } from "./plot";
+import { Plot } from "./plot";
 import { colour, markSymbol, type ChartSource } from "./source";
 
 /** What stands on the horizontal axis: the time of the round, or the version that it measured. */
@@ -82,7 +82,7 @@ export function timeline(lines: TimelineLine[], metric: MetricPage, axis: Axis, 
   return {
     note: "",
     draw: (width, height) =>
-      draw({
+      Plot.draw({
         width,
         height,
         marginLeft: 64,
