@@ -8,8 +8,9 @@ use paceline_record::{ClockOffset, Environment};
 use serde::de::DeserializeOwned;
 use std::io;
 use std::net::IpAddr;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -191,14 +192,15 @@ impl Node {
             .transpose()?;
         let mut sending = Command::new("tar");
         sending.args(["--create", "--file=-", "--directory"]).arg(folder).arg(".");
-        let sent = sending.stdin(Stdio::null()).stdout(to).stderr(Stdio::null()).status();
+        let sent = sending.stdin(Stdio::null()).stdout(to).stderr(Stdio::piped()).output();
         // Dropping it closes its end of the pipe, so that the other side reads the end of input.
         drop(sending);
         let received = receiving.wait()?;
-        match (sent?.success(), received.success()) {
-            (true, true) => Ok(()),
-            (false, _) => Err(io::Error::other("tar failed on this machine")),
-            (true, false) => Err(io::Error::other(errors.map_or_else(String::new, |errors| errors.line()))),
+        let sent = sent?;
+        let received_said = errors.map_or_else(String::new, |errors| errors.line());
+        match copy_problem(sent.status, &sent.stderr, received, &received_said) {
+            Some(problem) => Err(io::Error::other(problem)),
+            None => Ok(()),
         }
     }
 
@@ -243,10 +245,52 @@ impl Node {
     }
 }
 
+/// Why a copy failed, from the ends of tar here and of the connection with tar there. A sender killed by SIGPIPE is not
+/// the cause: the other side ended first, and says why.
+fn copy_problem(
+    sent: ExitStatus,
+    sent_said: &[u8],
+    received: ExitStatus,
+    received_said: &str,
+) -> Option<String> {
+    let text = |said: &str, status: ExitStatus| match said {
+        "" => status.to_string(),
+        said => said.to_owned(),
+    };
+    if !sent.success() && sent.signal() != Some(libc::SIGPIPE) {
+        let said = sent_said.get(..MAX_SAID_BYTES).unwrap_or(sent_said);
+        let said = String::from_utf8_lossy(said).trim().replace('\n', "; ");
+        return Some(format!("tar failed on this machine: {}", text(&said, sent)));
+    }
+    (!received.success()).then(|| text(received_said, received))
+}
+
 impl Drop for Node {
     /// The node ends when its channel does; a lost one is hardly waited for.
     fn drop(&mut self) {
         let limit = if locked(&self.lost).is_some() { LOST_LIMIT } else { END_LIMIT };
         self.channel.end(Instant::now() + limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_the_other_side_ended_is_not_a_failure_of_this_machine() {
+        let problem = |sent, sent_said: &str, received, received_said| {
+            let (sent, received) = (ExitStatus::from_raw(sent), ExitStatus::from_raw(received));
+            copy_problem(sent, sent_said.as_bytes(), received, received_said)
+        };
+        assert_eq!(problem(0, "", 0, ""), None);
+        let missing = "sh: 1: tar: not found";
+        assert_eq!(problem(libc::SIGPIPE, "", 127 << 8, missing).as_deref(), Some(missing));
+        assert_eq!(problem(0, "", 2 << 8, "").as_deref(), Some("exit status: 2"));
+        let unreadable = problem(2 << 8, "tar: ./a: Cannot open: Permission denied\ntar: Exiting\n", 0, "");
+        let expected = "tar failed on this machine: tar: ./a: Cannot open: Permission denied; tar: Exiting";
+        assert_eq!(unreadable.as_deref(), Some(expected));
+        let killed = problem(libc::SIGKILL, "", 2 << 8, "tar: Unexpected EOF in archive").unwrap();
+        assert!(killed.starts_with("tar failed on this machine: signal: 9"), "{killed}");
     }
 }
