@@ -314,8 +314,12 @@ impl ProgramCopy {
             let words: Vec<&str> = ["-c", &script, &program].iter().chain(arguments).copied().collect();
             return place.command_by(control, "sh", &words);
         }
-        let script =
-            format!("{}echo {}\nexec \"$f\" \"$@\"", keeping_script(&self.id, self.bytes), Self::THERE);
+        let script = format!(
+            "{}{}echo {}\nexec \"$f\" \"$@\"",
+            architecture_script(std::env::consts::ARCH),
+            keeping_script(&self.id, self.bytes),
+            Self::THERE
+        );
         let words: Vec<&str> = ["-c", &script, "paceline"].iter().chain(arguments).copied().collect();
         place.command_by(control, "sh", &words)
     }
@@ -499,6 +503,17 @@ fn identity(path: &Path) -> io::Result<(u64, String)> {
         digest.update(piece.get(..read).unwrap_or_default());
     }
     Ok((bytes, digest.finalize().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()))
+}
+
+/// A script that ends with an error on a machine of another architecture. Some shells would run the program as a script
+/// there, and print syntax errors. Only architectures that `uname` gives the same name are compared.
+fn architecture_script(own: &str) -> String {
+    match own {
+        "x86_64" | "aarch64" | "riscv64" | "s390x" => format!(
+            "m=$(uname -m); [ \"$m\" = {own} ] || {{ echo \"this program is for {own}, not for $m\" >&2; exit 1; }}\n"
+        ),
+        _ => String::new(),
+    }
 }
 
 /// A script that stores the program from standard input in the user's cache, where other users cannot replace it, as

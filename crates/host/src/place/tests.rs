@@ -94,6 +94,25 @@ fn a_place_that_prints_without_end_or_nothing_is_given_up() {
 }
 
 #[test]
+fn a_machine_of_another_architecture_is_refused() {
+    let run = |own: &str| {
+        let script = format!("{}echo there", architecture_script(own));
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    };
+    assert_eq!(run(std::env::consts::ARCH), ("there\n".to_owned(), String::new()));
+    let other = if std::env::consts::ARCH == "s390x" { "x86_64" } else { "s390x" };
+    let (output, error) = run(other);
+    assert!(output.is_empty(), "{output}");
+    assert!(error.starts_with(&format!("this program is for {other}, not for ")), "{error}");
+    let program = ProgramCopy { program: "/bin/true".into(), bytes: 1, id: "abc".to_owned() };
+    let ssh = Place::Ssh { host: "n2".to_owned() };
+    let sent = words(&program.command(&ssh, SshConnection::Shared, &[])).join(" ");
+    assert!(sent.contains(architecture_script(std::env::consts::ARCH).trim_end()), "{sent}");
+}
+
+#[test]
 fn a_program_is_received_once_and_completely() {
     let cache = tempfile::tempdir().unwrap();
     let receive = |bytes: u64, sent: &[u8]| {

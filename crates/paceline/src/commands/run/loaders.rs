@@ -187,7 +187,10 @@ fn complaint(error: LoadersError) -> anyhow::Error {
     match error {
         LoadersError::Run(error) => explain(error),
         LoadersError::Place(_) => Complaint::environment(text)
-            .hint("check that `ssh HOST` needs no password, and that ~/.cache on HOST has enough disk space")
+            .hint(
+                "check that `ssh HOST` needs no password, and that HOST has the same processor architecture and \
+                 enough disk space in ~/.cache",
+            )
             .into(),
         LoadersError::Refused { hint, .. } => with_hint(Complaint::usage(text), hint),
         LoadersError::NotReady { hint, .. } => with_hint(Complaint::environment(text), hint),
