@@ -5,7 +5,7 @@
 //! by name, since job ids are reused after a crash of the controller. If the guard fails too, the time limit of the job
 //! ends it.
 
-use crate::{Interrupt, KeptOutput, Place};
+use crate::{Interrupt, KeptOutput, Place, system};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -189,22 +189,29 @@ fn grant(
     let errors =
         child.stderr.take().map(|errors| KeptOutput::from_stream(errors, MAX_SAID_BYTES)).transpose();
     let errors = errors.map_err(start)?;
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(start)? {
-            break status;
-        }
-        if interrupt.requested() {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(SlurmError::Interrupted);
-        }
-        std::thread::sleep(Interrupt::CHECK_INTERVAL);
-    };
+    let status = wait_for_grant(&mut child, interrupt)?;
     let elapsed = begun.elapsed();
     let said = errors.map_or_else(String::new, |errors| errors.text());
     let granted =
         said.lines().find_map(|line| line.split("Granted job allocation ").nth(1)?.trim().parse().ok());
     granted.ok_or_else(|| not_granted(&said, status, elapsed, waited_s))
+}
+
+/// Waits for the end of `timeout`, which leads a process group with `salloc`. An interrupt kills both: `salloc` alone
+/// would still submit its job, after the guard has cancelled.
+fn wait_for_grant(child: &mut Child, interrupt: Interrupt) -> Result<ExitStatus, SlurmError> {
+    let failed = |source| SlurmError::Start { command: "salloc", source };
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(status);
+        }
+        if interrupt.requested() {
+            let _ = system::kill_group(child.id().cast_signed(), libc::SIGKILL);
+            let _ = child.wait();
+            return Err(SlurmError::Interrupted);
+        }
+        std::thread::sleep(Interrupt::CHECK_INTERVAL);
+    }
 }
 
 /// Why `salloc` ended without nodes: it has waited for them, or Slurm refused the request at once, such as one for a
@@ -300,6 +307,20 @@ mod tests {
         let both = constraint(&roles(&[("server", 1), ("loader", 2)]), &known);
         assert_eq!(both.unwrap(), "--constraint=[server*1&loader*2]");
         assert_eq!(constraint(&roles(&[("loader", 2)]), &["(null)"].into()), None);
+    }
+
+    #[test]
+    fn an_interrupt_leaves_no_request_behind() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & echo begun; wait"]).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.process_group(0).spawn().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        io::Read::read_exact(&mut output, &mut [0; 6]).unwrap();
+        let (interrupt, flag) = Interrupt::by_hand();
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(matches!(wait_for_grant(&mut child, interrupt), Err(SlurmError::Interrupted)));
+        // The output ends with the last process that holds it.
+        assert_eq!(io::Read::read_to_end(&mut output, &mut Vec::new()).unwrap(), 0);
     }
 
     #[test]
