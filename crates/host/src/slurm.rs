@@ -29,7 +29,7 @@ pub const JOB_NAME: &str = "PACELINE_SLURM_JOB";
 const GUARD: &str = "cat >/dev/null
 for i in $(seq 30); do
   timeout 20 scancel --quiet --name=\"$0\" 2>/dev/null
-  jobs=$(timeout 20 squeue --noheader --name=\"$0\" --format=%i 2>/dev/null) && [ -z \"$jobs\" ] && exit 0
+  jobs=$(timeout 20 squeue --all --noheader --name=\"$0\" --format=%i 2>/dev/null) && [ -z \"$jobs\" ] && exit 0
   sleep 0.1; [ $i -lt 10 ] || sleep 2
 done";
 
@@ -119,11 +119,12 @@ impl Allocation {
         let features = ask("sinfo", &[&partition[..], &["-h".to_owned(), "-o%f".to_owned()]].concat())?;
         let features: BTreeSet<&str> = features.split([',', '\n']).map(str::trim).collect();
         let job = grant(request, &partition, &features, interrupt)?;
-        let list = ask("squeue", &["-h".to_owned(), format!("-j{job}"), "-o%N".to_owned()])?;
-        let nodes = ask("sinfo", &["-hN".to_owned(), format!("-n{}", list.trim()), "-o%N %f".to_owned()])?;
-        allocation.nodes = assign(&request.roles, &nodes, &features)
-            .map(|(role, node)| (role, Place::Slurm { job, node }))
-            .collect();
+        // Without -a, partitions that are configured as hidden are left out.
+        let list = ask("squeue", &["-ah".to_owned(), format!("-j{job}"), "-o%N".to_owned()])?;
+        let nodes = ask("sinfo", &["-ahN".to_owned(), format!("-n{}", list.trim()), "-o%N %f".to_owned()])?;
+        let assigned = assign(&request.roles, &nodes, &features).collect();
+        let assigned = complete(assigned, &request.roles, job, list.trim())?.into_iter();
+        allocation.nodes = assigned.map(|(role, node)| (role, Place::Slurm { job, node })).collect();
         Ok(allocation)
     }
 
@@ -272,6 +273,25 @@ fn assign<'a>(
     assigned.into_iter()
 }
 
+/// The assigned nodes of a job, if each role has its number of them: a role without a node would run on this machine.
+/// `list` is that of the job's nodes; it is empty if the job has ended, and `sinfo` then lists every node.
+fn complete(
+    assigned: Vec<(String, String)>,
+    roles: &[(String, u32)],
+    job: u64,
+    list: &str,
+) -> Result<Vec<(String, String)>, SlurmError> {
+    if list.is_empty() {
+        return Err(SlurmError::Failed { command: "squeue", said: format!("it lists no nodes of job {job}") });
+    }
+    let asked: u64 = roles.iter().map(|(_, count)| u64::from(*count)).sum();
+    if (assigned.len() as u64) < asked {
+        let said = format!("it lists {} of the {asked} nodes of job {job} ({list})", assigned.len());
+        return Err(SlurmError::Failed { command: "sinfo", said });
+    }
+    Ok(assigned)
+}
+
 /// The output of a Slurm command.
 fn ask(command: &'static str, arguments: &[String]) -> Result<String, SlurmError> {
     let mut asking = Command::new("timeout");
@@ -357,6 +377,18 @@ mod tests {
         );
         assert_eq!(assigned(&[("database", 1), ("server", 1)], &known), ["database=n3", "server=n1"]);
         assert_eq!(assigned(&[("x", 9)], &BTreeSet::new()).len(), 3);
+    }
+
+    #[test]
+    fn a_job_without_a_node_for_each_role_is_an_error() {
+        let roles = roles(&[("server", 1), ("loader", 2)]);
+        let nodes = |count| vec![("loader".to_owned(), "n3".to_owned()); count];
+        let error = |count, list| {
+            complete(nodes(count), &roles, 7, list).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(error(3, "n[1,3-4]"), "");
+        assert_eq!(error(2, "n[1,3-4]"), "sinfo failed: it lists 2 of the 3 nodes of job 7 (n[1,3-4])");
+        assert_eq!(error(3, ""), "squeue failed: it lists no nodes of job 7");
     }
 
     #[test]
