@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use paceline_host::{
     Allocation, AllocationRequest, Interrupt, Machines, Place, ProgramCopy, SlurmError, check_job,
 };
-use paceline_job::{Bound, Job, LoaderShare};
+use paceline_job::{Bound, Job, LoadModel, LoaderShare, MAX_DURATION, Nanos};
 use paceline_judge::gate::Gate;
 use paceline_loaders::{Coordinator, LoaderProgram, LoaderProgress, LoadersError};
 use paceline_record::Run;
@@ -22,7 +22,7 @@ use std::time::Duration;
 const LOADER: &str = "loader";
 /// Time limit of an allocation beyond the run: connecting, sending the program, comparing clocks.
 const AROUND: Duration = Duration::from_secs(120);
-/// Time limit of the window of a run that ends after a number of requests.
+/// Time limit of the window of a run that ends after a number of requests, unless its rate needs more.
 const OPEN_ENDED: Duration = Duration::from_secs(3600);
 
 /// How many generators share the load, and where they run.
@@ -95,11 +95,17 @@ impl LoaderFlags {
     }
 }
 
-/// The time limit of the allocation: the longest duration of the run, and the time around it.
+/// The time limit of the allocation: the longest duration of the run, and the time around it. A number of requests at a
+/// rate may take twice the expected time: random arrivals can end late.
 fn longest(job: &Job) -> Duration {
-    let window = match job.window {
-        Bound::Duration(window) => Duration::from(window),
-        Bound::Requests(_) => OPEN_ENDED,
+    let window = match (job.window, &job.load) {
+        (Bound::Duration(window), _) => Duration::from(window),
+        (Bound::Requests(_), LoadModel::Closed) => OPEN_ENDED,
+        (Bound::Requests(requests), LoadModel::Open { shape, .. }) => {
+            let expected_s = requests as f64 / shape.offered_per_s(Nanos::ZERO, Nanos::NEVER);
+            let twice = Duration::try_from_secs_f64(2.0 * expected_s).unwrap_or(MAX_DURATION);
+            twice.clamp(OPEN_ENDED, MAX_DURATION)
+        }
     };
     Duration::from(job.connect_timeout)
         + Duration::from(job.warmup)
@@ -213,4 +219,26 @@ pub fn loader() -> anyhow::Result<Status> {
     let input = BufReader::new(std::io::stdin());
     paceline_loaders::serve(input, std::io::stdout()).context("cannot communicate with the coordinator")?;
     Ok(Status::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_job::{Arrivals, Rate, Shape};
+
+    #[test]
+    fn an_allocation_lasts_as_long_as_the_requests_at_a_rate() {
+        let at = |per_s: f64| {
+            let rate = Rate::per_second(per_s).unwrap();
+            LoadModel::Open { shape: Shape::Steady { rate }, arrivals: Arrivals::Constant }
+        };
+        let limit = |requests, load| {
+            let job = Job { window: Bound::Requests(requests), load, ..Job::default() };
+            longest(&job) - longest(&Job { window: Bound::Duration(Nanos::ZERO), ..job.clone() })
+        };
+        assert_eq!(limit(1000, LoadModel::Closed), OPEN_ENDED);
+        assert_eq!(limit(1000, at(100.0)), OPEN_ENDED);
+        assert_eq!(limit(1_000_000, at(100.0)), Duration::from_secs(20_000));
+        assert_eq!(limit(u64::MAX, at(1.0)), MAX_DURATION);
+    }
 }
