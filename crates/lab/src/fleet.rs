@@ -44,6 +44,9 @@ const AROUND_LOAD: Duration = Duration::from_secs(90);
 const DATABASE_LIMIT: Duration = Duration::from_secs(600);
 /// Longest time for a balancer to be ready: its version command and three starts.
 const FRONT_LIMIT: Duration = Duration::from_secs(120);
+/// Longest folder of temporary files in which ssh can make a socket. A socket's path has at most 107 bytes: the folder
+/// of the fleet takes 34, the socket 41, and its name is longer by 17 until ssh renames it.
+const MAX_TEMPORARY_BYTES: usize = 107 - 34 - 41 - 17;
 /// Longest time for a folder to arrive.
 const SEND_LIMIT: Duration = Duration::from_secs(600);
 
@@ -133,7 +136,7 @@ impl Fleet {
             move |source| LabError::File { action, path, source }
         };
         let shipment = ProgramCopy::from_program(program).map_err(error("read", program))?;
-        let control = std::env::temp_dir().join(format!("paceline-{}", new_id()));
+        let control = short_folder(std::env::temp_dir()).join(format!("paceline-{}", new_id()));
         DirBuilder::new().mode(0o700).create(&control).map_err(error("make", &control))?;
         let user = settings.user.clone();
         let node_settings = NodeSettings { folders: folders.clone(), guard: settings.guard, user };
@@ -430,6 +433,12 @@ impl ReservedMachines {
     }
 }
 
+/// The folder of temporary files, or `/tmp` if its path is too long for sockets, such as that of a job or a CI runner.
+fn short_folder(temporary: PathBuf) -> PathBuf {
+    let is_short = temporary.as_os_str().len() <= MAX_TEMPORARY_BYTES;
+    if is_short { temporary } else { PathBuf::from("/tmp") }
+}
+
 /// The time limit of a launch's job: the time until its first load, and its loads, but no longer than a plan can state. A
 /// load that ends after a number of requests may have no limit, and Slurm's are minutes in 32 bits.
 fn job_limit(before: Duration, loads: impl Iterator<Item = Duration>) -> Duration {
@@ -475,6 +484,18 @@ fn provide(node: &Node, folder: &Path, interrupt: Interrupt) -> Result<(), Launc
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sockets_of_ssh_fit_into_their_folder() {
+        let folder = |path: &str| short_folder(PathBuf::from(path));
+        assert_eq!(folder("/var/tmp"), Path::new("/var/tmp"));
+        assert_eq!(folder("/scratch/users/somebody/1234"), Path::new("/tmp"));
+        let longest = "/".repeat(MAX_TEMPORARY_BYTES);
+        assert_eq!(folder(&longest).as_os_str().len(), MAX_TEMPORARY_BYTES);
+        let id = "20261129-182159-0123abcd";
+        let socket = format!("{longest}/paceline-{id}/{}.{}", "c".repeat(40), "r".repeat(16));
+        assert_eq!(socket.len(), 107);
+    }
 
     #[test]
     fn a_job_has_time_for_its_loads_and_a_limit() {
