@@ -117,7 +117,6 @@ impl Coordinator {
         let (sender, messages) = mpsc::sync_channel(MAX_MESSAGES);
         let seed = Some(prepared.settings.seed);
         let job = Job { connections, seed, ..prepared.settings.job.clone() };
-        let orders = orders(&job, places.len() as u32);
         let mut coordinator =
             Self { prepared, job, loaders: Vec::new(), messages, interrupt, begun_ns: monotonic_ns() };
         let start =
@@ -142,8 +141,9 @@ impl Coordinator {
         if let Some(error) = failed {
             return Err(if interrupt.requested() { LoadersError::Interrupted } else { error });
         }
-        for (index, order) in orders.into_iter().enumerate() {
-            coordinator.loaders[index].send_message(&ToLoader::Order(Box::new(order)));
+        let orders = orders(&coordinator.job, places.len() as u32);
+        for (loader, order) in coordinator.loaders.iter().zip(orders) {
+            loader.send_message(&ToLoader::Order(Box::new(order)));
         }
         Ok(coordinator)
     }
@@ -437,8 +437,8 @@ fn spawn(place: &Place, program: &Path) -> io::Result<StartedProgram> {
     Ok(StartedProgram { child, output: BufReader::new(output), errors })
 }
 
-/// The order of each loader.
-fn orders(job: &Job, of: u32) -> Vec<LoaderOrder> {
+/// The order of each loader. Only one exists at a time: each has every text and moment of the job.
+fn orders(job: &Job, of: u32) -> impl Iterator<Item = LoaderOrder> {
     let moments_ns = match &job.load {
         LoadModel::Open { shape: Shape::Trace(trace), .. } => {
             Some(trace.moments.iter().map(|moment| moment.0).collect::<Vec<u64>>())
@@ -446,13 +446,12 @@ fn orders(job: &Job, of: u32) -> Vec<LoaderOrder> {
         LoadModel::Open { .. } | LoadModel::Closed => None,
     };
     let folder = std::env::current_dir().unwrap_or_default();
-    let order = |index| {
-        let connections = job.connections_of(index, of);
-        let requests = job.requests.iter().cloned().map(with_texts).collect();
+    let requests: Vec<RequestSpec> = job.requests.iter().cloned().map(with_texts).collect();
+    (0..of).map(move |index| {
+        let (connections, requests) = (job.connections_of(index, of), requests.clone());
         let job = Job { connections, requests, share: Some(LoaderShare { index, of }), ..job.clone() };
         LoaderOrder { job, moments_ns: moments_ns.clone(), folder: folder.clone() }
-    };
-    (0..of).map(order).collect()
+    })
 }
 
 /// A request with the contents of its text files, which other machines need not have. Other files, and bodies that are
@@ -491,6 +490,23 @@ mod tests {
         let phases = planned_phases(second, Nanos::NEVER, Some(Nanos::NEVER));
         assert_eq!(phases[1..], [(Phase::Window, u64::MAX), (Phase::Drain, u64::MAX)]);
         assert_eq!(planned_phases(second, warmup, None).len(), 2);
+    }
+
+    #[test]
+    fn every_loader_gets_the_text_that_was_read_once() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(named.path(), "first").unwrap();
+        let body = Some(Content::File { file: named.path().to_owned() });
+        let requests = vec![RequestSpec { body, ..RequestSpec::default() }];
+        let job = Job { connections: 3, requests, ..Job::default() };
+        let mut texts = Vec::new();
+        for order in orders(&job, 2) {
+            // Reading it again for the next loader would give another text.
+            std::fs::write(named.path(), "second").unwrap();
+            texts.push((order.job.connections, order.job.requests[0].body.clone()));
+        }
+        let first = Some(Content::Text("first".to_owned()));
+        assert_eq!(texts, [(2, first.clone()), (1, first)]);
     }
 
     #[test]
