@@ -102,7 +102,7 @@ impl LoaderMessage {
 }
 
 impl Coordinator {
-    /// Starts a loader on each place, all at once, and gives it its share of the job. `prepared` is made of
+    /// Starts a loader on each place, and gives it its share of the job. `prepared` is made of
     /// [`Coordinator::share_of_first`], `connections` are those of all loaders.
     ///
     /// # Errors
@@ -119,21 +119,12 @@ impl Coordinator {
         let job = Job { connections, seed, ..prepared.settings.job.clone() };
         let mut coordinator =
             Self { prepared, job, loaders: Vec::new(), messages, interrupt, begun_ns: monotonic_ns() };
-        let start =
-            |index: usize, place| RunningLoader::start(place, program, index, sender.clone(), interrupt);
-        let started: Vec<_> = thread::scope(|scope| {
-            let starting = places.iter().enumerate();
-            let starting: Vec<_> =
-                starting.map(|(index, place)| scope.spawn(move || start(index, place))).collect();
-            starting.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        let started = start_all(places, |index, place| {
+            RunningLoader::start(place, program, index, sender.clone(), interrupt)
         });
         let mut failed = None;
-        for (place, result) in places.iter().zip(started) {
-            let panicked = || LoadersError::Start {
-                host: place.name().to_owned(),
-                source: io::Error::other("a thread panicked"),
-            };
-            match result.unwrap_or_else(|_| Err(panicked())) {
+        for result in started {
+            match result {
                 Ok(loader) => coordinator.loaders.push(loader),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -427,6 +418,52 @@ fn planned_phases(epoch: Nanos, warmup: Nanos, window: Option<Nanos>) -> Vec<(Ph
     phases.map(|(phase, at)| (phase, at.0)).collect()
 }
 
+/// Starts a loader for each place: on different places at once, on one place one after the other. So each place is sent
+/// the program once, and its sshd does not refuse connections: from ten that have not logged in yet on, it closes some
+/// (`MaxStartups` in `sshd_config(5)`). After an error, no more are started on that place.
+fn start_all<T: Send>(
+    places: &[Place],
+    start: impl Fn(usize, &Place) -> Result<T, LoadersError> + Sync,
+) -> Vec<Result<T, LoadersError>> {
+    let mut groups: Vec<(&Place, Vec<usize>)> = Vec::new();
+    for (index, place) in places.iter().enumerate() {
+        match groups.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, indices)) => indices.push(index),
+            None => groups.push((place, vec![index])),
+        }
+    }
+    let start_group = |place: &Place, indices: &[usize]| {
+        let mut started = Vec::with_capacity(indices.len());
+        for index in indices {
+            let result = start(*index, place);
+            let has_failed = result.is_err();
+            started.push((*index, result));
+            if has_failed {
+                break;
+            }
+        }
+        started
+    };
+    let panicked = |place: &Place| LoadersError::Start {
+        host: place.name().to_owned(),
+        source: io::Error::other("a thread panicked"),
+    };
+    let start_group = &start_group;
+    let mut started: Vec<_> = thread::scope(|scope| {
+        let mut starting = Vec::with_capacity(groups.len());
+        for (place, indices) in &groups {
+            let place: &Place = place;
+            starting.push((place, scope.spawn(move || start_group(place, indices))));
+        }
+        let joined = starting.into_iter().map(|(place, thread)| {
+            thread.join().unwrap_or_else(|_| vec![(usize::MAX, Err(panicked(place)))])
+        });
+        joined.flatten().collect()
+    });
+    started.sort_by_key(|(index, _)| *index);
+    started.into_iter().map(|(_, result)| result).collect()
+}
+
 /// Starts a loader of this machine.
 fn spawn(place: &Place, program: &Path) -> io::Result<StartedProgram> {
     let mut command = place.command(&program.to_string_lossy(), &[LOADER]);
@@ -479,6 +516,7 @@ fn with_texts(mut request: RequestSpec) -> RequestSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     #[test]
     fn phases_of_any_length_are_planned() {
@@ -490,6 +528,27 @@ mod tests {
         let phases = planned_phases(second, Nanos::NEVER, Some(Nanos::NEVER));
         assert_eq!(phases[1..], [(Phase::Window, u64::MAX), (Phase::Drain, u64::MAX)]);
         assert_eq!(planned_phases(second, warmup, None).len(), 2);
+    }
+
+    #[test]
+    fn loaders_of_one_place_start_one_after_the_other() {
+        let place = |host: &str| Place::Ssh { host: host.to_owned() };
+        let places: Vec<Place> = ["a", "b", "a", "a", "b", "a"].map(place).into();
+        let ended: Mutex<Vec<usize>> = Mutex::default();
+        let start = |index: usize, at: &Place, fails: bool| {
+            let mut earlier = (0..index).filter(|earlier| places[*earlier] == *at);
+            assert!(earlier.all(|earlier| ended.lock().unwrap().contains(&earlier)), "{index}");
+            // Others of the place would start meanwhile.
+            thread::sleep(Duration::from_millis(5));
+            ended.lock().unwrap().push(index);
+            if fails { Err(LoadersError::Interrupted) } else { Ok(index) }
+        };
+        let started = start_all(&places, |index, at| start(index, at, false));
+        assert_eq!(started.into_iter().collect::<Result<Vec<_>, _>>().unwrap(), [0, 1, 2, 3, 4, 5]);
+        ended.lock().unwrap().clear();
+        let started = start_all(&places, |index, at| start(index, at, index == 2));
+        let ok: Vec<Option<usize>> = started.into_iter().map(Result::ok).collect();
+        assert_eq!(ok, [Some(0), Some(1), None, Some(4)]);
     }
 
     #[test]
