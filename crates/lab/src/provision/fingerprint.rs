@@ -76,7 +76,7 @@ fn add_file(digest: &mut InputDigest, path: &Path, is_link: bool) -> Result<(), 
     }
     // A link to a folder, or to a missing file, is identified by its target alone.
     if !is_link || path.is_file() {
-        digest.add(&paceline_files::read(path, paceline_files::MAX_OUTPUT_BYTES).map_err(error)?);
+        digest.add_file(path).map_err(error)?;
     }
     Ok(())
 }

@@ -127,7 +127,7 @@ fn add_folder(digest: &mut InputDigest, root: &Path) -> Result<(), LabError> {
                 digest.add(fs::read_link(&path).map_err(error)?.as_os_str().as_bytes());
             } else if !about.file_type().is_socket() {
                 // A server that was killed may have left a socket, which has no contents.
-                digest.add(&paceline_files::read(&path, paceline_files::MAX_OUTPUT_BYTES).map_err(error)?);
+                digest.add_file(&path).map_err(error)?;
             }
         }
     }
