@@ -3,14 +3,14 @@
 //! It reads the manifests and the state of each server, and builds or starts nothing. `lab check` checks the actual
 //! answers.
 
-use super::selection::provisioner;
+use super::selection::{concerns_one_server, provisioner};
 use crate::commands::format::PrintFormatFlag;
 use crate::documents::{BrokenFolder, ListDocument, ListedServer};
 use crate::exit::{Status, error_text, json, print, say};
 use crate::lab_folders::complain;
 use paceline_catalogue::{BrokenEntry, Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
-use paceline_lab::{LabError, Provisioner};
+use paceline_lab::Provisioner;
 use paceline_report::{Align, Grid};
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,14 +88,11 @@ fn row(server: &Manifest, state: &str) -> [String; COLUMNS.len()] {
     [brief, server.id.clone(), server.framework.clone(), server.workloads.len().to_string()]
 }
 
-/// The state of a server. If a tool reports no version, a container is refused, or a file of the server cannot be read,
-/// the other servers are still listed.
+/// The state of a server. If it is unknown for this one alone, the other servers are still listed.
 fn state(server: &Manifest, provisioner: &Provisioner) -> anyhow::Result<String> {
     match provisioner.state(server) {
         Ok(state) => Ok(state.to_string()),
-        Err(error @ (LabError::ToolVersion { .. } | LabError::Container { .. } | LabError::File { .. })) => {
-            Ok(format!("unknown: {}", error_text(&error)))
-        }
+        Err(error) if concerns_one_server(&error) => Ok(format!("unknown: {}", error_text(&error))),
         Err(error) => Err(complain(error)),
     }
 }

@@ -88,6 +88,12 @@ impl ServerSelection {
     }
 }
 
+/// Whether the state of a server is unknown for a reason that concerns it alone: a tool reports no version, a container
+/// is refused, or a file of it cannot be read.
+pub(super) fn concerns_one_server(error: &LabError) -> bool {
+    matches!(error, LabError::ToolVersion { .. } | LabError::Container { .. } | LabError::File { .. })
+}
+
 /// The commands that make servers ready to start: a container has no set-up, and its build says what it lacks.
 pub(super) fn remedy<'a>(servers: impl Iterator<Item = &'a Arc<Manifest>>) -> String {
     let (built, set_up): (Vec<_>, Vec<_>) = servers.partition(|server| server.container.is_some());

@@ -3,7 +3,7 @@
 //! It sets the server up and checks it like `setup` and `check`, then carries out a plan in which the server is measured
 //! beside others and beside a copy of itself, and writes the round's page and a badge.
 
-use super::selection::{provisioner, remedy, start_case, working};
+use super::selection::{concerns_one_server, provisioner, remedy, start_case, working};
 use super::{check, setup};
 use crate::commands::{report, round};
 use crate::exit::{Complaint, Status, error_text, fitted_lines, print, say};
@@ -166,7 +166,7 @@ fn workload(
     Ok(server.workloads.iter().find(of_case).cloned().unwrap_or_default())
 }
 
-/// The servers to compare with. One that was asked for must be set up; of the plan's, those that are.
+/// The servers to compare with. One that was asked for must be set up; of the plan's, those that are and can be read.
 fn others(
     arguments: &Arguments,
     plan: &Plan,
@@ -187,7 +187,14 @@ fn others(
             say(&format!("{} is left out: it does not have the workload `{name}`", other.id));
             continue;
         }
-        match provisioner.state(&other).map_err(complain)? {
+        let state = match provisioner.state(&other) {
+            Err(error) if !is_asked && concerns_one_server(&error) => {
+                say(&format!("{} is left out: {}", other.id, error_text(&error)));
+                continue;
+            }
+            state => state.map_err(complain)?,
+        };
+        match state {
             ServerState::NotBuilt | ServerState::Stale | ServerState::Ready => others.push(other),
             ServerState::Lacking(_) | ServerState::NotSetUp | ServerState::Untrusted => absent.push(other),
         }

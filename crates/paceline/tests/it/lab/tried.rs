@@ -71,6 +71,21 @@ fn a_server_that_fails_a_check_is_not_measured() {
 }
 
 #[test]
+fn a_server_of_the_plan_that_cannot_be_read_is_left_out() {
+    let tree = tree();
+    // The first page of a process is not mapped: reading it fails, also for root.
+    std::os::unix::fs::symlink("/proc/self/mem", tree.path("servers/python-other/data")).unwrap();
+    let asked = tree.run(&["lab", "try", "own/python-mine", "--against", "python-other"]);
+    assert!(asked.code == Some(3) && asked.stderr.contains("os error 5"), "{asked:?}");
+    let ran = tree.run(&["lab", "try", "own/python-mine"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("python-other is left out: cannot read "), "{ran:?}");
+    let (_round, trials) = tree.kept();
+    let ids: BTreeSet<&str> = trials.iter().map(|trial| trial.server.id.as_str()).collect();
+    assert_eq!(ids, ["python-mine", "python-mine-copy"].into());
+}
+
+#[test]
 fn a_container_that_cannot_be_built_is_not_sent_to_a_command_that_does_not_know_it() {
     let tree = tree();
     let manifest = "name = \"image\"\nlanguage = \"Python\"\nframework = \"none\"\nengine = \"none\"\n\
