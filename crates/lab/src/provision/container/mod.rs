@@ -14,6 +14,7 @@ pub use engine::ContainerEngine;
 use engine::Engine;
 use image::{BuiltImage, ImageFiles};
 use paceline_catalogue::{Container, ContainerRight, ImageSource, Manifest, hex};
+use paceline_escape::shell_word;
 use paceline_host::shepherd::ImageRoot;
 use paceline_host::{FileLock, Id, Interrupt, LockAttempt};
 use paceline_stats::bytes_text;
@@ -321,7 +322,7 @@ impl Provisioner {
             ImageFiles::Folder(folder) => return Ok(folder.clone()),
             ImageFiles::Container(name) => name,
         };
-        let again = || Some(format!("paceline lab build {} --again", server.id));
+        let again = || Some(self.rebuild_remedy(server));
         let engine = Engine::find(Some(image.engine))?.with_settings(&self.keep_dir(server))?;
         // It stays mounted until the container is removed or the machine restarts.
         match self.engine_step(server, &engine, "mount", &["mount", name], ENGINE_LIMIT) {
@@ -364,9 +365,18 @@ impl Provisioner {
         let text = paceline_files::read_text(&path, paceline_files::MAX_OUTPUT_BYTES);
         let image = text.ok().and_then(|text| serde_json::from_str(&text).ok());
         image.ok_or_else(|| {
-            let remedy = format!("paceline lab build {}", server.id);
-            of_server(server, "its image is not built".to_owned(), Some(remedy))
+            of_server(server, "its image is not built".to_owned(), Some(self.rebuild_remedy(server)))
         })
+    }
+
+    /// How an image is built again. `lab build` does not know a server outside the folder of servers, but every command
+    /// that starts a server builds it first.
+    fn rebuild_remedy(&self, server: &Manifest) -> String {
+        let build = self.build_dir(server);
+        format!(
+            "remove its build (rm -r {}) and repeat the command, which builds it again",
+            shell_word(&build.to_string_lossy())
+        )
     }
 
     /// Runs a command of the engine. What it prints goes into a file named after the step.
