@@ -61,8 +61,10 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
         () => None,
     };
     let language = if text("language").is_empty() { "Other" } else { text("language") }.to_owned();
+    // Many frameworks are on both boards.
+    let id = id_of(&language, &format!("{folder_name}-arena"));
     if let Some(why) = why {
-        let skipped = vec![SkippedTest { test: folder_name, language, why: why.to_owned() }];
+        let skipped = vec![SkippedTest { test: folder_name, id: Some(id), language, why: why.to_owned() }];
         return Ok(Entries { servers: Vec::new(), skipped });
     }
     let is_idiomatic = matches!(text("type"), "production" | "");
@@ -102,8 +104,6 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
         },
     };
     let origin = format!("HttpArena's entry {folder_name}, imported by `paceline lab import httparena`.");
-    // Many frameworks are on both boards.
-    let id = id_of(&language, &format!("{folder_name}-arena"));
     let server = ImportedServer { id, language, manifest: manifest.render(&origin)?, left_out };
     Ok(Entries { servers: vec![server], skipped: Vec::new() })
 }

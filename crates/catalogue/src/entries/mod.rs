@@ -51,6 +51,8 @@ pub struct ImportedServer {
 pub struct SkippedTest {
     /// Its name on the board.
     pub test: String,
+    /// The id that its server would have, unless its description cannot be read.
+    pub id: Option<String>,
     /// The language, if it is known.
     pub language: String,
     /// The reason, the same words for the same reason.

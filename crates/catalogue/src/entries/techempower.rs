@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// The name by which every entry with a database knows its host.
 const DATABASE_HOST: &str = "tfb-database";
+/// The language of a test that names none.
+const OTHER: &str = "Other";
 /// How long its harness waits for a server, in seconds.
 const START_TIMEOUT_S: u64 = 60;
 /// The key of a test's path, our workload, its usual path, and whether it needs the database.
@@ -37,11 +39,13 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
     for (name, test) in tests.iter().filter_map(Value::as_object).flatten() {
         let full_name = if name == "default" { framework.to_owned() } else { format!("{framework}-{name}") };
         let language = test.get("language").and_then(Value::as_str).unwrap_or_default();
+        let id = id_of(Some(language).filter(is_named).unwrap_or(OTHER), &full_name);
         let read = test.as_object().ok_or_else(|| "the test is not an object".to_owned());
         match read.and_then(|test| server(entry, framework, &full_name, test)) {
             Ok(server) => entries.servers.push(server),
             Err(why) => {
-                entries.skipped.push(SkippedTest { test: full_name, language: language.to_owned(), why })
+                let (id, language) = (Some(id), language.to_owned());
+                entries.skipped.push(SkippedTest { test: full_name, id, language, why });
             }
         }
     }
@@ -54,7 +58,6 @@ fn server(
     full_name: &str,
     test: &Map<String, Value>,
 ) -> Result<ImportedServer, String> {
-    let is_named = |text: &&str| !text.trim().is_empty() && !text.eq_ignore_ascii_case("none");
     let text = |key: &str| test.get(key).and_then(Value::as_str).filter(is_named);
     let tags = test.get("tags").and_then(Value::as_array);
     if tags.into_iter().flatten().filter_map(Value::as_str).any(|tag| tag.eq_ignore_ascii_case("broken")) {
@@ -70,7 +73,7 @@ fn server(
     let database = database(text("database"))?;
     let port = port(test.get("port"))?;
     let (workloads, paths, left_out) = workloads(test, database.is_some())?;
-    let language = text("language").unwrap_or("Other");
+    let language = text("language").unwrap_or(OTHER);
     let stripped = text("approach").is_some_and(|approach| approach.eq_ignore_ascii_case("stripped"));
     let about = ["orm", "platform", "webserver", "versus"]
         .iter()
@@ -110,6 +113,11 @@ fn server(
     let origin = format!("TechEmpower's test {full_name}, imported by `paceline lab import techempower`.");
     let (id, language) = (id_of(language, full_name), language.to_owned());
     Ok(ImportedServer { id, language, manifest: manifest.render(&origin)?, left_out })
+}
+
+/// Whether a text is a name: `None` is none.
+fn is_named(text: &&str) -> bool {
+    !text.trim().is_empty() && !text.eq_ignore_ascii_case("none")
 }
 
 /// Our database for theirs; `None` if the test needs none.

@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
 fn document(found: Found, written: Vec<ImportedServer>) -> ImportDocument {
     let server =
         |ImportedServer { id, language, left_out, .. }| WrittenServer { server: id, language, left_out };
-    let test = |SkippedTest { test, language, why }| UnwrittenTest { test, language, reason: why };
+    let test = |SkippedTest { test, language, why, .. }| UnwrittenTest { test, language, reason: why };
     ImportDocument {
         folders: found.folders,
         servers: written.into_iter().map(server).collect(),
@@ -149,15 +149,17 @@ fn read(folder: &Path, arguments: &Arguments, found: &mut Found) {
         Ok(entries) => {
             let servers = entries.servers.into_iter();
             let servers: Vec<_> = servers.filter(|server| folder_is_meant || is_meant(&server.id)).collect();
-            if folder_is_meant || !servers.is_empty() {
+            let is_meant = |test: &SkippedTest| folder_is_meant || test.id.as_deref().is_some_and(is_meant);
+            let skipped: Vec<_> = entries.skipped.into_iter().filter(is_meant).collect();
+            if folder_is_meant || !servers.is_empty() || !skipped.is_empty() {
                 found.folders += 1;
             }
             found.servers.extend(servers);
-            found.skipped.extend(entries.skipped.into_iter().filter(|_| folder_is_meant));
+            found.skipped.extend(skipped);
         }
         Err(why) if folder_is_meant => {
             found.folders += 1;
-            found.skipped.push(SkippedTest { test: name, language: String::new(), why });
+            found.skipped.push(SkippedTest { test: name, id: None, language: String::new(), why });
         }
         Err(_) => {}
     }
@@ -177,7 +179,10 @@ fn write_all(found: &mut Found, to: &Path, dry_run: bool) -> anyhow::Result<Vec<
                 ids.insert(server.id.clone());
                 written.push(server);
             }
-            Some(why) => found.skipped.push(SkippedTest { test: server.id, language: server.language, why }),
+            Some(why) => {
+                let ImportedServer { id, language, .. } = server;
+                found.skipped.push(SkippedTest { test: id.clone(), id: Some(id), language, why });
+            }
         }
     }
     Ok(written)
@@ -258,6 +263,40 @@ fn described(found: &Found, written: &[ImportedServer], to: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::{Args as _, FromArgMatches as _};
+
+    #[test]
+    fn a_skipped_test_is_named_by_the_id_that_it_would_have() {
+        let test = |database: &str| {
+            format!("{{ \"db_url\": \"/db\", \"port\": 80, \"language\": \"Go\", \"database\": \"{database}\" }}")
+        };
+        let (postgres, mongo) = (test("postgres"), test("MongoDB"));
+        let text = format!(
+            "{{ \"framework\": \"gin\", \"tests\": [{{ \"default\": {postgres}, \"mongo\": {mongo} }}] }}"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let entry = folder.path().join("Gin");
+        fs::create_dir(&entry).unwrap();
+        for (name, text) in [("benchmark_config.json", text.as_str()), ("gin.dockerfile", "FROM scratch\n")] {
+            fs::write(entry.join(name), text).unwrap();
+        }
+        fs::copy(entry.join("gin.dockerfile"), entry.join("gin-mongo.dockerfile")).unwrap();
+        for (only, servers, reasons) in [
+            ("go-gin-mongo", 0, &["needs MongoDB"][..]),
+            ("go-gin", 1, &[]),
+            ("Gin", 1, &["needs MongoDB"]),
+            ("go-echo", 0, &[]),
+        ] {
+            let command = Arguments::augment_args(clap::Command::new("import"));
+            let words = ["import", "techempower", ".", "--only", only];
+            let matches = command.try_get_matches_from(words).unwrap();
+            let mut found = Found::default();
+            read(&entry, &Arguments::from_arg_matches(&matches).unwrap(), &mut found);
+            let why: Vec<&str> = found.skipped.iter().map(|one| one.why.as_str()).collect();
+            assert_eq!((found.servers.len(), why.as_slice()), (servers, reasons), "{only}");
+            assert_eq!(found.folders, usize::from(only != "go-echo"), "{only}");
+        }
+    }
 
     #[test]
     fn a_dry_run_imports_what_an_import_does() {
