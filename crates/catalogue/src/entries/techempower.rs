@@ -7,11 +7,16 @@
 use super::manifest_text::{ContainerText, ManifestText, RunText};
 use super::{Entries, EntryFolder, ImportedServer, SkippedTest, id_of};
 use crate::workload::is_path;
+use serde::de::{self, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The name by which every entry with a database knows its host.
 const DATABASE_HOST: &str = "tfb-database";
+/// Why a test is skipped whose name a later one has: the board's harness, which reads JSON with Python, uses that one.
+const REPLACED: &str = "another test of this name follows in the same object";
 /// The language of a test that names none.
 const OTHER: &str = "Other";
 /// How long its harness waits for a server, in seconds.
@@ -34,14 +39,18 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
     let json: Value = serde_json::from_str(entry.text).map_err(|error| format!("not valid JSON: {error}"))?;
     let framework = json.get("framework").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
     let framework = framework.ok_or("`framework` is missing or not a text")?;
-    let tests = json.get("tests").and_then(Value::as_array).ok_or("`tests` is missing or not a list")?;
+    json.get("tests").filter(|tests| tests.is_array()).ok_or("`tests` is missing or not a list")?;
     let mut entries = Entries::default();
-    for (name, test) in tests.iter().filter_map(Value::as_object).flatten() {
+    for NamedTest { name, test, is_replaced } in named_tests(entry.text)? {
         let full_name = if name == "default" { framework.to_owned() } else { format!("{framework}-{name}") };
         let language = test.get("language").and_then(Value::as_str).unwrap_or_default();
         let id = id_of(Some(language).filter(is_named).unwrap_or(OTHER), &full_name);
-        let read = test.as_object().ok_or_else(|| "the test is not an object".to_owned());
-        match read.and_then(|test| server(entry, framework, &full_name, test)) {
+        let read = match test.as_object() {
+            _ if is_replaced => Err(REPLACED.to_owned()),
+            Some(test) => server(entry, framework, &full_name, test),
+            None => Err("the test is not an object".to_owned()),
+        };
+        match read {
             Ok(server) => entries.servers.push(server),
             Err(why) => {
                 let (id, language) = (Some(id), language.to_owned());
@@ -50,6 +59,73 @@ pub fn read(entry: &EntryFolder<'_>) -> Result<Entries, String> {
         }
     }
     Ok(entries)
+}
+
+/// A test, and whether a later one of the same object has its name.
+struct NamedTest {
+    name: String,
+    test: Value,
+    is_replaced: bool,
+}
+
+/// The tests of a description: those of each object sorted by name, and in the order of the file where it is the same.
+fn named_tests(text: &str) -> Result<Vec<NamedTest>, String> {
+    let listed: ListedTests =
+        serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?;
+    let mut all = Vec::new();
+    for one in listed.tests {
+        let mut tests = match one {
+            ListedTest::Object(TestObject(tests)) => tests,
+            ListedTest::Other(IgnoredAny) => continue,
+        };
+        tests.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut tests = tests.into_iter().peekable();
+        while let Some((name, test)) = tests.next() {
+            let is_replaced = tests.peek().is_some_and(|(next, _)| *next == name);
+            all.push(NamedTest { name, test, is_replaced });
+        }
+    }
+    Ok(all)
+}
+
+/// The part of a description that [`Value`] does not keep whole.
+#[derive(Deserialize)]
+struct ListedTests {
+    tests: Vec<ListedTest>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ListedTest {
+    Object(TestObject),
+    Other(IgnoredAny),
+}
+
+/// Tests with their names, also if they have the same.
+struct TestObject(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for TestObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(TestObjectVisitor)
+    }
+}
+
+struct TestObjectVisitor;
+
+impl<'de> de::Visitor<'de> for TestObjectVisitor {
+    type Value = TestObject;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tests")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut tests: A) -> Result<TestObject, A::Error> {
+        let mut all = Vec::new();
+        while let Some(test) = tests.next_entry()? {
+            all.push(test);
+        }
+        Ok(TestObject(all))
+    }
 }
 
 fn server(

@@ -84,6 +84,24 @@ fn a_command_is_split_as_by_a_shell() {
 }
 
 #[test]
+fn a_name_that_a_description_has_twice_is_reported() {
+    let test = |path: &str| format!(r#"{{"json_url": "{path}", "port": 80, "language": "Go"}}"#);
+    let (first, last) = (test("/first"), test("/last"));
+    let text = format!(
+        r#"{{"framework": "gin", "tests": [{{"b": {first}, "default": {first}, "b": {last}}}, {{"c": {first}}}]}}"#
+    );
+    let entries = read_techempower(&entry(&text, Path::new("/x"), &|_| true)).unwrap();
+    let ids: Vec<&str> = entries.servers.iter().map(|server| server.id.as_str()).collect();
+    assert_eq!(ids, ["go-gin-b", "go-gin", "go-gin-c"]);
+    assert!(entries.servers[0].manifest.contains("/last") && entries.servers[1].manifest.contains("/first"));
+    let [skipped] = entries.skipped.as_slice() else { panic!("{:?}", entries.skipped) };
+    assert_eq!((skipped.test.as_str(), skipped.id.as_deref()), ("gin-b", Some("go-gin-b")));
+    assert_eq!(skipped.why, "another test of this name follows in the same object");
+    let lists = r#"{"framework": "gin", "tests": [], "tests": []}"#;
+    assert!(read_techempower(&entry(lists, Path::new("/x"), &|_| true)).is_err());
+}
+
+#[test]
 fn a_broken_description_is_an_error() {
     let folder = Path::new("/x");
     for text in
