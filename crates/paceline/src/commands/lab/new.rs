@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use paceline_catalogue::{Catalogue, ExpectedBody, FolderFlags, Folders, MANIFEST_FILE, Manifest, toml_text};
 use paceline_escape::shell_word;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Flags of `paceline lab new`.
@@ -30,6 +31,9 @@ pub struct Arguments {
     command: Option<String>,
 }
 
+/// The folder of a server's own workloads, in its folder.
+const WORKLOADS: &str = "workloads";
+
 /// Parses the path of a URL.
 fn path(text: &str) -> Result<String, String> {
     let url =
@@ -51,7 +55,7 @@ impl Arguments {
     /// The file of the workload of `--path`: in a folder of its own, the server contains it.
     fn workload_file(&self, folder: &Path, catalogue: &Catalogue) -> PathBuf {
         let workloads =
-            if self.is_folder() { folder.join("workloads") } else { catalogue.folders.workloads_dir.clone() };
+            if self.is_folder() { folder.join(WORKLOADS) } else { catalogue.folders.workloads_dir.clone() };
         workloads.join(format!("{}.toml", self.id()))
     }
 }
@@ -84,21 +88,47 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
         }
         files.push((file, workload_of(path)));
     }
-    fs::create_dir(&folder).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),
-        _ => Complaint::environment(format!("cannot create {}: {error}", folder.display())),
-    })?;
-    for (path, text) in &files {
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
-        }
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    fs::create_dir(&folder).map_err(|error| not_created(arguments, &folder, &error))?;
+    write_all(&folder, &files)?;
     let written: String = files.iter().map(|(path, _)| format!("{}\n", path.display())).collect();
     let documented = documentation()
         .map_or(String::new(), |path| format!("Every key is explained in {}\n", path.display()));
     print(&format!("{written}\n{}\n{documented}", next_steps(arguments, &folder, catalogue)))?;
     Ok(Status::Done)
+}
+
+/// Why the server's folder was not made. An installation's may be root's, or read-only.
+fn not_created(arguments: &Arguments, folder: &Path, error: &io::Error) -> Complaint {
+    let what = format!("cannot create {}: {error}", folder.display());
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => Complaint::usage(format!("{} exists", folder.display())),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem if !arguments.is_folder() => {
+            let id = arguments.id();
+            Complaint::environment(what).hint(format!(
+                "write it into the current folder, from where `paceline lab try` measures it: paceline lab new ./{id}"
+            ))
+        }
+        _ => Complaint::environment(what),
+    }
+}
+
+/// Writes the files of a new server, whose folder was just made, or none of them: with some, a repetition would find
+/// that it exists.
+fn write_all(folder: &Path, files: &[(PathBuf, String)]) -> anyhow::Result<()> {
+    let written = files.iter().try_for_each(|(path, text)| {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+        }
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    });
+    written.inspect_err(|_| {
+        // The error at hand is the one to report.
+        for (path, _) in files {
+            let _ = fs::remove_file(path);
+        }
+        let _ = fs::remove_dir(folder.join(WORKLOADS));
+        let _ = fs::remove_dir(folder);
+    })
 }
 
 /// What to do next, in order: fill in the files, check the server, and compare it with nginx if the catalogue has it. A
@@ -249,6 +279,35 @@ fn readme(id: &str) -> String {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn a_server_that_cannot_be_written_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let (folder, blocked) = (root.path().join("go-mine"), root.path().join("file"));
+        fs::write(&blocked, "kept").unwrap();
+        fs::create_dir(&folder).unwrap();
+        let own = [MANIFEST_FILE, "workloads/a.toml"].map(|name| (folder.join(name), String::new()));
+        let with_blocked = [&own[..], &[(blocked.join("b.toml"), String::new())]].concat();
+        let error = write_all(&folder, &with_blocked).unwrap_err();
+        assert!(format!("{error:#}").contains("cannot create"), "{error:#}");
+        assert!(!folder.exists() && fs::read_to_string(&blocked).unwrap() == "kept");
+        fs::create_dir(&folder).unwrap();
+        write_all(&folder, &own).unwrap();
+        assert!(own.iter().all(|(path, _)| path.is_file()));
+    }
+
+    #[test]
+    fn a_read_only_installation_is_not_the_only_place() {
+        let hint = |place: &str, kind: io::ErrorKind| {
+            let arguments = Arguments { place: place.into(), path: None, command: None };
+            not_created(&arguments, Path::new("/usr/share/servers/go-mine"), &kind.into()).hint
+        };
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            assert!(hint("go-mine", kind).unwrap().ends_with("paceline lab new ./go-mine"));
+            assert_eq!(hint("./go-mine", kind), None);
+        }
+        assert_eq!(hint("go-mine", io::ErrorKind::StorageFull), None);
+    }
 
     #[test]
     fn the_generated_manifest_is_valid() {
