@@ -5,11 +5,13 @@
 
 use super::{
     CommandStep, CommandWords, LAUNCHED, MAKE_LIMIT, Provisioner, StepOutcome, command, lock, owner, stamp,
+    write_readable,
 };
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -117,14 +119,20 @@ impl Provisioner {
     /// Copies entries of the build folder to a folder, as the user of servers: root would follow links that a process
     /// of this user may place there meanwhile. The copies belong to this user.
     fn copy(&self, server: &Manifest, entries: &[OsString], to: &Path) -> Result<(), LabError> {
-        let names: Vec<String> = entries.iter().map(|name| format!("./{}", name.to_string_lossy())).collect();
-        let to = to.to_string_lossy();
-        let mut words = vec!["cp", "-a", "--reflink=auto", "--"];
-        words.extend(names.iter().map(String::as_str));
-        words.push(&to);
-        if names.is_empty() {
+        if entries.is_empty() {
             return Ok(());
         }
+        // A command's words are text, and a name may be any bytes.
+        let names: Vec<u8> =
+            entries.iter().flat_map(|name| [&b"./"[..], name.as_bytes(), b"\0"].concat()).collect();
+        let list = self.keep_dir(server).join("copy.list");
+        write_readable(&list, &names).map_err(|source| LabError::File {
+            action: "write",
+            path: list.clone(),
+            source,
+        })?;
+        let (listed, to) = (list.to_string_lossy(), to.to_string_lossy());
+        let words = ["xargs", "-0", "-a", &listed, "cp", "-a", "--reflink=auto", "-t", &to, "--"];
         let step = CommandStep {
             user: self.user.clone(),
             server: &server.id,

@@ -8,6 +8,8 @@ use crate::shepherd_door;
 use paceline_catalogue::{Catalogue, FolderFlags, Folders, Manifest};
 use paceline_host::Interrupt;
 use paceline_lab::{CommandFailure, LabError, Provisioner, ServerState, StepOutcome};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -207,6 +209,21 @@ fn a_failed_step_keeps_the_previous_version() {
         assert_eq!(tree.read(".paceline/build/sh-one/made"), "setup\none\n");
         assert!(!tree.path(".paceline/build/sh-one/other").exists());
     }
+}
+
+#[test]
+fn a_build_is_repeated_whatever_the_names_of_its_files() {
+    let tree = Tree::new(BUILD);
+    tree.build().unwrap();
+    let names: [&[u8]; 3] = [b"caf\xe9", b"-n a\nb", b"'$(x)"];
+    let paths = names.map(|name| tree.path(".paceline/build/sh-one").join(OsStr::from_bytes(name)));
+    for path in &paths {
+        std::fs::write(path, "kept").unwrap();
+    }
+    tree.write("servers/sh-one/source.txt", "two");
+    assert!(matches!(tree.build().unwrap(), StepOutcome::Now(_)));
+    assert_eq!(tree.read(".paceline/build/sh-one/made"), "one\ntwo\n");
+    assert!(paths.iter().all(|path| std::fs::read(path).unwrap() == b"kept"));
 }
 
 #[test]
