@@ -12,7 +12,7 @@ pub(crate) use rows::returned;
 
 use crate::launch::{LaunchError, LaunchSpec, ReadyCondition, RunningServer, Starter};
 use crate::node::RemoteDatabase;
-use crate::provision::{CommandStep, CommandWords, run_command};
+use crate::provision::{CommandStep, CommandWords, TEMPLATE_PREFIX, run_command, unfinished_templates};
 use crate::{LabError, Provisioner, Scratch, ServerState};
 use paceline_catalogue::{
     CoresWanted, DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Form, Manifest,
@@ -195,10 +195,21 @@ impl Databases<'_> {
     ) -> Result<PathBuf, LaunchError> {
         let made_from =
             format!("{:?} {} {:?} {}", database.commands, receipt.versions, run_as(), items::VERSION);
-        let name = format!("template-{}", hex(&Sha256::digest(made_from)[..8]));
-        let folder = self.provisioner.build_dir(&database.as_server()).join(name);
+        let name = format!("{TEMPLATE_PREFIX}{}", hex(&Sha256::digest(made_from)[..8]));
+        let manifest = database.as_server();
+        let build = self.provisioner.build_dir(&manifest);
+        let folder = build.join(name);
         if folder.is_dir() {
             return Ok(folder);
+        }
+        let _lock = self.provisioner.lock(&manifest)?;
+        // Another round may have made it meanwhile.
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        for left in unfinished_templates(&build) {
+            // One that cannot be removed is only in the way of `lab clean`, which reports it.
+            let _ = fs::remove_dir_all(left);
         }
         let (scratch, commands) = self.place(database, &format!("{id}-template"))?;
         if let Some(init) = &database.commands.init {
@@ -211,7 +222,7 @@ impl Databases<'_> {
             let _ = launch.stop();
             made?;
         }
-        // Completed under another name first: two rounds may make it at once.
+        // Completed under another name first: a killed round leaves none that looks finished.
         let unfinished = folder.with_extension(id);
         let kept = commands.copy(&commands.home, &unfinished).and_then(|()| {
             match fs::rename(&unfinished, &folder) {

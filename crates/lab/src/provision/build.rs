@@ -166,7 +166,8 @@ impl Provisioner {
         )
     }
 
-    pub(super) fn lock(&self, server: &Manifest) -> Result<paceline_host::FileLock, LabError> {
+    /// Lets this process alone change the build of `server`, once another one has finished.
+    pub(crate) fn lock(&self, server: &Manifest) -> Result<paceline_host::FileLock, LabError> {
         self.check_owner(server)?;
         owner::check_replaceable(&self.keep_dir(server))?;
         let waiting = || {

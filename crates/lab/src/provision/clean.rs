@@ -1,10 +1,10 @@
 //! Finds and removes what rounds and servers leave behind in the state folder: `paceline lab clean`.
 //!
 //! Logs of launches, folders that a server made for a launch in its build folder, scratch folders of killed rounds,
-//! builds of removed servers; with `all` every build, and the caches of tools in the homes of other users. Results are
-//! never removed.
+//! templates of databases that were replaced or never finished, builds of removed servers; with `all` every build, and
+//! the caches of tools in the homes of other users. Results are never removed.
 
-use super::{METADATA_DIR, Provisioner, container, rollback};
+use super::{DATABASE_PREFIX, METADATA_DIR, Provisioner, TEMPLATE_PREFIX, container, rollback};
 use paceline_catalogue::{BrokenEntry, Catalogue};
 use paceline_host::{FileLock, Id, LockAttempt};
 use std::fs;
@@ -42,7 +42,9 @@ impl LeftOver {
     /// When it cannot be removed, or is a build that another process makes or runs the image of.
     pub fn remove(&self) -> io::Result<()> {
         let is_folder = fs::symlink_metadata(&self.path)?.is_dir();
-        let _locks = if is_folder { lock_build(&self.path)? } else { Vec::new() };
+        // A template is made under the lock of its build.
+        let build = self.path.parent().filter(|_| is_template(&self.path)).unwrap_or(&self.path);
+        let _locks = if is_folder { lock_build(build)? } else { Vec::new() };
         if is_folder {
             // The engine keeps the files of an image.
             container::forget(&self.path);
@@ -74,6 +76,8 @@ impl Provisioner {
                 true => {
                     let of_launches = entries(&build).into_iter().filter(|path| is_of_launch(path));
                     found.extend(of_launches.map(|path| LeftOver::from_path("files of a launch", path)));
+                    let templates = old_templates(&build).into_iter();
+                    found.extend(templates.map(|path| LeftOver::from_path("old database template", path)));
                 }
             }
         }
@@ -132,6 +136,31 @@ fn is_of_launch(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let port = name.strip_prefix("run-").or_else(|| name.strip_suffix(".conf")).unwrap_or_default();
     port.parse::<u16>().is_ok()
+}
+
+/// The templates of a database's build that a killed round left unfinished. One that is being made has its lock.
+pub(crate) fn unfinished_templates(build: &Path) -> Vec<PathBuf> {
+    let unfinished = |path: &PathBuf| is_template(path) && path.extension().is_some();
+    entries(build).into_iter().filter(unfinished).collect()
+}
+
+/// The unfinished templates of a database's build, and those before the last: there is one for each version and user.
+/// Without its template a database takes some seconds longer to start once.
+fn old_templates(build: &Path) -> Vec<PathBuf> {
+    let mut templates: Vec<PathBuf> = entries(build).into_iter().filter(|path| is_template(path)).collect();
+    let finished = templates.iter().filter(|path| path.extension().is_none());
+    let modified = |path: &&PathBuf| fs::metadata(path).and_then(|about| about.modified()).ok();
+    let last = finished.max_by_key(modified).cloned();
+    templates.retain(|path| Some(path) != last.as_ref());
+    templates
+}
+
+/// Whether it is a template of a database, by its name and that of its build.
+fn is_template(path: &Path) -> bool {
+    let begins = |path: &Path, prefix: &str| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+    };
+    begins(path, TEMPLATE_PREFIX) && path.parent().is_some_and(|build| begins(build, DATABASE_PREFIX))
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
@@ -234,6 +263,32 @@ mod tests {
         let refused = left[1].remove().unwrap_err().to_string();
         assert!(refused.starts_with("it is in use by process "), "{refused}");
         assert!(tree.path(".paceline/build/go-server/server").exists() && scratch.folder().exists());
+    }
+
+    #[test]
+    fn templates_are_listed_unless_they_are_the_last() {
+        let tree = TestTree::with(&["go-server"]);
+        tree.write("databases/broken/database.toml", "no manifest");
+        let build = tree.path(".paceline/build/database-broken");
+        let names = ["template-1", "template-2", "template-3", "template-3.killed"];
+        let begun = std::time::SystemTime::now();
+        for (name, age_s) in names.into_iter().zip([200, 100, 300, 0]) {
+            tree.write(&format!(".paceline/build/database-broken/{name}/data"), "x");
+            let folder = fs::File::open(build.join(name)).unwrap();
+            folder.set_modified(begun - std::time::Duration::from_secs(age_s)).unwrap();
+        }
+        tree.write(".paceline/build/go-server/template-1/page.html", "x");
+        let catalogue = tree.catalogue();
+        let provisioner = Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
+        let left = provisioner.left_overs(&catalogue, false);
+        let paths: Vec<_> = left.iter().map(|left| left.path.clone()).collect();
+        assert_eq!(paths, ["template-1", "template-3", "template-3.killed"].map(|name| build.join(name)));
+        assert_eq!(unfinished_templates(&build), [build.join("template-3.killed")]);
+        let making = FileLock::try_take(&build.join(METADATA_DIR), &id("build").unwrap(), "build").unwrap();
+        assert!(left.iter().all(|left| left.remove().is_err()));
+        drop(making);
+        left.iter().for_each(|left| left.remove().unwrap());
+        assert!(provisioner.left_overs(&catalogue, false).is_empty() && build.join("template-2").exists());
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod static_files;
 mod tool_versions;
 
 pub use clean::LeftOver;
+pub(crate) use clean::unfinished_templates;
 pub(crate) use command::{CommandStep, CommandWords, run as run_command};
 pub use container::{ContainerEngine, ImageLaunch};
 pub use fingerprint::SourceFiles;
@@ -57,6 +58,9 @@ fn own<const N: usize>(pairs: [(&str, &str); N]) -> impl Iterator<Item = (String
 
 /// What the names of databases' build folders begin with. Their commands never run as root.
 const DATABASE_PREFIX: &str = "database-";
+
+/// What the names of a database's templates begin with, in its build folder. An unfinished one has an extension.
+pub(crate) const TEMPLATE_PREFIX: &str = "template-";
 
 /// The stamp of the first launch that answered; a new set-up or build removes it.
 const LAUNCHED: &str = "launched";
