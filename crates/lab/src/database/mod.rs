@@ -178,6 +178,7 @@ impl Databases<'_> {
             return Err(LaunchError::fault(Stage::Setup, message, false));
         }
         self.provisioner.build(&manifest, false)?;
+        self.provisioner.keep_build(&manifest);
         Ok(DatabaseReceipt {
             id: database.id.clone(),
             name: database.name.clone(),

@@ -4,7 +4,7 @@
 //! templates of databases that were replaced or never finished, builds of removed servers; with `all` every build, and
 //! the caches of tools in the homes of other users. Results are never removed.
 
-use super::{DATABASE_PREFIX, METADATA_DIR, Provisioner, TEMPLATE_PREFIX, container, rollback};
+use super::{DATABASE_PREFIX, LAUNCH, METADATA_DIR, Provisioner, TEMPLATE_PREFIX, container, rollback};
 use paceline_catalogue::{BrokenEntry, Catalogue};
 use paceline_host::{FileLock, Id, LockAttempt};
 use std::fs;
@@ -39,7 +39,7 @@ impl LeftOver {
     /// Removes it. A symbolic link is removed, never followed.
     ///
     /// # Errors
-    /// When it cannot be removed, or is a build that another process makes or runs the image of.
+    /// When it cannot be removed, or is a build that another process makes or runs.
     pub fn remove(&self) -> io::Result<()> {
         let is_folder = fs::symlink_metadata(&self.path)?.is_dir();
         // A template is made under the lock of its build.
@@ -103,7 +103,8 @@ fn is_known(catalogue: &Catalogue, build: &str) -> bool {
 /// another process begin a second build of the same server.
 fn lock_build(folder: &Path) -> io::Result<Vec<FileLock>> {
     let keep = folder.join(METADATA_DIR);
-    let there = ["build", container::IMAGE].into_iter().filter(|name| keep.join(lock_file(name)).exists());
+    let names = ["build", container::IMAGE, LAUNCH];
+    let there = names.into_iter().filter(|name| keep.join(lock_file(name)).exists());
     there
         .map(|name| match FileLock::try_take(&keep, &id(name)?, "clean-up")? {
             LockAttempt::Taken(lock) => Ok(lock),
@@ -265,6 +266,32 @@ mod tests {
         assert!(tree.path(".paceline/build/go-server/server").exists() && scratch.folder().exists());
     }
 
+    /// Removes it as soon as its lock is free: a process that another test is starting may have a copy for a moment.
+    fn remove_unlocked(left: &LeftOver) {
+        while let Err(error) = left.remove() {
+            assert!(error.to_string().starts_with("it is in use by "), "{error}");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_build_that_a_process_runs_is_kept() {
+        let tree = TestTree::with(&["go-server"]);
+        tree.write(".paceline/build/go-server/server", "x");
+        let catalogue = tree.catalogue();
+        let provisioner = || Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
+        let running = provisioner();
+        let server = catalogue.server("go-server").unwrap();
+        assert!(running.image_launch(&server, "single").unwrap().is_none());
+        let left = provisioner().left_overs(&catalogue, true);
+        let refused = left[0].remove().unwrap_err().to_string();
+        assert!(refused.contains(" (launch)"), "{refused}");
+        assert!(tree.path(".paceline/build/go-server/server").exists());
+        drop(running);
+        remove_unlocked(&left[0]);
+        assert!(!tree.path(".paceline/build/go-server").exists());
+    }
+
     #[test]
     fn templates_are_listed_unless_they_are_the_last() {
         let tree = TestTree::with(&["go-server"]);
@@ -287,7 +314,7 @@ mod tests {
         let making = FileLock::try_take(&build.join(METADATA_DIR), &id("build").unwrap(), "build").unwrap();
         assert!(left.iter().all(|left| left.remove().is_err()));
         drop(making);
-        left.iter().for_each(|left| left.remove().unwrap());
+        left.iter().for_each(remove_unlocked);
         assert!(provisioner.left_overs(&catalogue, false).is_empty() && build.join("template-2").exists());
     }
 

@@ -65,6 +65,9 @@ pub(crate) const TEMPLATE_PREFIX: &str = "template-";
 /// The stamp of the first launch that answered; a new set-up or build removes it.
 const LAUNCHED: &str = "launched";
 
+/// The lock of a build that a process may be running. An image has another one.
+const LAUNCH: &str = "launch";
+
 /// The progress of a server towards a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerState {
@@ -119,8 +122,8 @@ pub struct Provisioner {
     engine: Option<ContainerEngine>,
     /// The folders whose containers the user accepts from now on.
     trusted: Vec<PathBuf>,
-    /// Locks on the images that this process may be running, by server.
-    images_in_use: Mutex<BTreeMap<String, FileLock>>,
+    /// Locks on the builds and images that this process may be running, by server.
+    in_use: Mutex<BTreeMap<String, FileLock>>,
 }
 
 impl Provisioner {
@@ -140,7 +143,7 @@ impl Provisioner {
             noticed: Mutex::default(),
             engine: None,
             trusted: Vec::new(),
-            images_in_use: Mutex::default(),
+            in_use: Mutex::default(),
         }
     }
 

@@ -8,7 +8,9 @@ mod engine;
 mod image;
 mod trust;
 
-use super::{CommandStep, CommandWords, LAUNCHED, METADATA_DIR, Provisioner, ServerState, command, stamp};
+use super::{
+    CommandStep, CommandWords, LAUNCH, LAUNCHED, METADATA_DIR, Provisioner, ServerState, command, stamp,
+};
 use crate::LabError;
 pub use engine::ContainerEngine;
 use engine::Engine;
@@ -149,16 +151,24 @@ impl Provisioner {
         Ok(format!("image sha256:{} ({})", image.id, image.engine.name()))
     }
 
-    /// How a server that comes as a container is run in a form; `None` for other servers, and without this form.
+    /// How a server that comes as a container is run in a form; `None` for other servers, and without this form. What
+    /// is run is kept until this process ends.
     ///
     /// # Errors
     /// [`LabError::Container`] if its image is not built or its mounts do not exist; [`LabError::Command`] if the
     /// engine does not show its files.
     pub fn image_launch(&self, server: &Manifest, form: &str) -> Result<Option<ImageLaunch>, LabError> {
-        let (Some(container), Some(_)) = (&server.container, server.form(form)) else { return Ok(None) };
+        let Some(container) = &server.container else {
+            self.keep_build(server);
+            return Ok(None);
+        };
+        if server.form(form).is_none() {
+            return Ok(None);
+        }
         // Two launches of a server may come here at once, and a build may replace the image.
         let _lock = self.lock(server)?;
-        self.keep_files(server)?;
+        // No build holds this lock, since it would also hold the first.
+        self.keep(server, IMAGE)?;
         let image = self.built_image(server)?;
         let argv = image.argv(container).map_err(|problem| of_server(server, problem, None))?;
         // The user of servers has no home in the image.
@@ -283,8 +293,8 @@ impl Provisioner {
     /// Locks the files of an image against launches, unless a server of another process may run on them.
     fn lock_unused(&self, server: &Manifest) -> Result<FileLock, LabError> {
         // A process builds before it launches.
-        self.images_in_use.lock().unwrap_or_else(PoisonError::into_inner).remove(server.build_id());
-        match self.try_lock_files(server, FileLock::try_take)? {
+        self.in_use.lock().unwrap_or_else(PoisonError::into_inner).remove(server.build_id());
+        match self.try_lock(server, IMAGE, FileLock::try_take)? {
             LockAttempt::Taken(lock) => Ok(lock),
             LockAttempt::HeldBy(holder) => {
                 let problem = format!("its image is in use by {holder}");
@@ -293,26 +303,33 @@ impl Provisioner {
         }
     }
 
-    /// Keeps the files of an image for this process until it ends. The caller holds the lock of builds, so that no
-    /// build holds this one.
-    fn keep_files(&self, server: &Manifest) -> Result<(), LabError> {
-        let mut in_use = self.images_in_use.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Keeps the build of a server or database that is no container until this process ends: `lab clean` would remove
+    /// it.
+    pub(crate) fn keep_build(&self, server: &Manifest) {
+        // A process that cannot lock it can start it.
+        let _ = self.keep(server, LAUNCH);
+    }
+
+    /// Keeps an image or another build for this process until it ends.
+    fn keep(&self, server: &Manifest, what: &str) -> Result<(), LabError> {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
         if !in_use.contains_key(server.build_id())
-            && let LockAttempt::Taken(lock) = self.try_lock_files(server, FileLock::try_share)?
+            && let LockAttempt::Taken(lock) = self.try_lock(server, what, FileLock::try_share)?
         {
             in_use.insert(server.build_id().to_owned(), lock);
         }
         Ok(())
     }
 
-    fn try_lock_files(
+    fn try_lock(
         &self,
         server: &Manifest,
+        what: &str,
         lock: impl FnOnce(&Path, &Id, &str) -> io::Result<LockAttempt>,
     ) -> Result<LockAttempt, LabError> {
         let keep = self.keep_dir(server);
-        let name = Id::parse(IMAGE).map_err(io::Error::other);
-        let attempt = name.and_then(|name| lock(&keep, &name, "image"));
+        let name = Id::parse(what).map_err(io::Error::other);
+        let attempt = name.and_then(|name| lock(&keep, &name, what));
         attempt.map_err(|source| LabError::File { action: "lock", path: keep, source })
     }
 
