@@ -18,6 +18,14 @@ use std::time::Duration;
 /// How long installing packages may take, on a slow network.
 const INSTALL_LIMIT: Duration = Duration::from_secs(30 * 60);
 
+/// How long apt-get waits for another program that installs packages, such as an upgrade in the background, instead of
+/// failing at once: in seconds (apt 1.9.11, which an earlier version ignores).
+const LOCK_WAIT: &str = "DPkg::Lock::Timeout=600";
+
+/// The folder of the lock that all labs of a machine share, whatever their state folders. Only root can write there, and
+/// only root installs packages.
+const MACHINE_DIR: &str = "run/paceline";
+
 /// The command to print for a user who is not root.
 pub(super) fn shown(packages: &[String]) -> String {
     format!("sudo apt-get update && sudo apt-get install --no-install-recommends {}", packages.join(" "))
@@ -91,10 +99,10 @@ impl Provisioner {
         if !rustix::process::geteuid().is_root() {
             return Err(LabError::PackagesMissing { command: shown(packages) });
         }
-        let _lock = self.lock_packages()?;
+        let _locks = self.lock_packages(Path::new("/"))?;
         self.finish_killed()?;
         let updated = self.packages_step("update", &["apt-get", "update"])?;
-        let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "--"];
+        let mut command = vec!["apt-get", "install", "-y", "--no-install-recommends", "-o", LOCK_WAIT, "--"];
         command.extend(packages.iter().map(String::as_str));
         // A killed installation would leave its services enabled: `finish_killed` disables them.
         let services = BootServices::under(Path::new("/"));
@@ -124,11 +132,11 @@ impl Provisioner {
         if !rustix::process::geteuid().is_root() || !self.services_note().exists() {
             return Ok(());
         }
-        let _lock = self.lock_packages()?;
+        let _locks = self.lock_packages(Path::new("/"))?;
         self.finish_killed()
     }
 
-    /// The caller holds the lock, so that the note of services is not that of a running installation.
+    /// The caller holds the locks, so that the note of services is not that of a running installation.
     fn finish_killed(&self) -> Result<(), LabError> {
         let Some(before) = BootServices::noted(&self.services_note()) else { return Ok(()) };
         (self.notice)(
@@ -167,9 +175,15 @@ impl Provisioner {
         self.state_dir.join("packages/boot.json")
     }
 
-    fn lock_packages(&self) -> Result<FileLock, LabError> {
-        let waiting = || (self.notice)("waiting for another paceline process that is installing packages");
-        lock::take(&self.state_dir.join("packages"), waiting, || self.interrupt.requested())
+    /// Lets this process alone install packages: of those with its state folder, which has the note of services, and of
+    /// all on the machine whose root is `root`, which share dpkg and the policy that denies starts.
+    fn lock_packages(&self, root: &Path) -> Result<[FileLock; 2], LabError> {
+        let take = |folder: PathBuf| {
+            let waiting =
+                || (self.notice)("waiting for another paceline process that is installing packages");
+            lock::take(&folder, waiting, || self.interrupt.requested())
+        };
+        Ok([take(self.state_dir.join("packages"))?, take(root.join(MACHINE_DIR))?])
     }
 
     /// Runs one command of the package manager, without a shell.
@@ -210,6 +224,24 @@ impl Provisioner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_catalogue::fixture::TestTree;
+    use paceline_host::Interrupt;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn labs_with_different_state_folders_install_one_after_the_other() {
+        let root = tempfile::tempdir().unwrap();
+        let trees = [TestTree::new(), TestTree::new()];
+        let (interrupt, asked) = Interrupt::by_hand();
+        let [first, second] =
+            trees.each_ref().map(|tree| Provisioner::new(&tree.catalogue().folders, Vec::new(), interrupt));
+        let installing = first.lock_packages(root.path()).unwrap();
+        asked.store(true, Ordering::Relaxed);
+        assert!(matches!(second.lock_packages(root.path()), Err(LabError::Interrupted)));
+        drop(installing);
+        asked.store(false, Ordering::Relaxed);
+        assert!(second.lock_packages(root.path()).is_ok());
+    }
 
     #[test]
     fn sizes_are_added_up() {

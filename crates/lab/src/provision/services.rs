@@ -31,7 +31,8 @@ impl StartsDenied {
         &self.policy
     }
 
-    /// Forbids starts on the machine whose root is `root`. `None` if it has another policy, which is kept.
+    /// Forbids starts on the machine whose root is `root`. `None` if it has another policy, which is kept. The caller
+    /// holds the machine's lock of packages, so that no running set-up has made the policy.
     ///
     /// # Errors
     /// When the policy cannot be written.

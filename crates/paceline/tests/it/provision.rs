@@ -123,9 +123,9 @@ fn an_unavailable_package_fails_only_its_server() {
     };
     beside(&tree, "sh-two", &needs("no-such-package-to-be-had"));
     beside(&tree, "sh-zero", &needs("no-such-package-at-all"));
-    // An apt-get that has one of the two packages.
+    // An apt-get that has one of the two packages, and is to wait for another one.
     let fake = "#!/bin/sh\ncase \"$*\" in *at-all*) echo \"Unable to locate package\"; exit 100;; esac\n\
-                case \"$*\" in *print-uris*) exit 0;; *to-be-had*) touch 'HAD';; esac\n";
+                case \"$*\" in *print-uris*) exit 0;; *Lock::Timeout=*to-be-had*) touch 'HAD';; esac\n";
     tree.write("bin/apt-get", &fake.replace("HAD", tree.path("no-such-package-to-be-had").to_str().unwrap()));
     std::fs::set_permissions(tree.path("bin/apt-get"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .unwrap();
