@@ -104,12 +104,17 @@ impl BuildNeeds {
     /// Adds what an instruction needs. One that may be part of a heredoc defines nothing (`is_certain`): it could
     /// hide the image that a later one uses.
     fn add(&mut self, line: &str, known: &mut Known<'_>, is_certain: bool) {
+        let trigger = triggered(line);
         // Whether a later stage runs it is not known here.
-        let (line, is_certain) = triggered(line).map_or((line, is_certain), |triggered| (triggered, false));
+        let (line, is_certain) = trigger.map_or((line, is_certain), |triggered| (triggered, false));
         let words: Vec<&str> = line.split_whitespace().skip(1).collect();
         match keyword(line).as_str() {
             "ARG" => {
                 for (name, default) in words.iter().filter_map(|word| word.split_once('=')) {
+                    if trigger.is_some() {
+                        known.triggered.insert(name.to_owned());
+                        continue;
+                    }
                     let value = if is_certain { known.value(name, default) } else { format!("${name}") };
                     known.define(name, value);
                 }
@@ -129,13 +134,13 @@ impl BuildNeeds {
                 let from = words.iter().find_map(|word| word.strip_prefix("--from="));
                 // Only here a number can be a stage: BuildKit, `frontend/dockerfile/dockerfile2llb/convert.go`.
                 let images = from.iter().filter(|from| !known.is_stage_number(from));
-                images.for_each(|from| self.add_image(from, known, &known.arguments));
+                images.for_each(|from| self.add_source(from, known));
             }
             "RUN" => {
                 words
                     .iter()
                     .filter_map(|word| mounted_from(word))
-                    .for_each(|from| self.add_image(from, known, &known.arguments));
+                    .for_each(|from| self.add_source(from, known));
                 self.add_programs(line);
             }
             _ => {}
@@ -165,6 +170,15 @@ impl BuildNeeds {
             } else if instruction.is_exact {
                 break;
             }
+        }
+    }
+
+    /// Adds the image of a `COPY` or a mount. The value of a build argument that a trigger may have set is not known;
+    /// where none has, it is the global one.
+    fn add_source(&mut self, image: &str, known: &Known<'_>) {
+        self.add_image(image, known, &known.arguments);
+        if !known.triggered.is_empty() {
+            self.add_image(image, known, &known.global);
         }
     }
 
@@ -206,6 +220,8 @@ struct Known<'a> {
     global: BTreeMap<String, String>,
     /// Those of the present stage, and the global ones that it may use.
     arguments: BTreeMap<String, String>,
+    /// The build arguments that triggers so far set, in the stages that begin with theirs.
+    triggered: BTreeSet<String>,
     /// Stages that have certainly begun.
     stage_count: usize,
     given: &'a BTreeMap<String, String>,
@@ -214,7 +230,8 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     fn of_given(given: &'a BTreeMap<String, String>) -> Self {
         let (global, arguments) = (BTreeMap::new(), BTreeMap::new());
-        Self { stages: BTreeSet::new(), global, arguments, stage_count: 0, given }
+        let (stages, triggered) = (BTreeSet::new(), BTreeSet::new());
+        Self { stages, global, arguments, triggered, stage_count: 0, given }
     }
 
     fn define(&mut self, name: &str, value: String) {
@@ -224,7 +241,8 @@ impl<'a> Known<'a> {
         self.arguments.insert(name.to_owned(), value);
     }
 
-    /// A stage begins, without the arguments of the one before. If that is not certain, no value is.
+    /// A stage begins, without the arguments of the one before. If that is not certain, no value is; nor is one that a
+    /// trigger may set, unless the caller gives it.
     fn begin_stage(&mut self, is_certain: bool) {
         if is_certain {
             self.stage_count += 1;
@@ -232,6 +250,8 @@ impl<'a> Known<'a> {
         } else {
             self.arguments.iter_mut().for_each(|(name, value)| *value = format!("${name}"));
         }
+        let value = |name: &String| self.given.get(name).cloned().unwrap_or_else(|| format!("${name}"));
+        self.arguments.extend(self.triggered.iter().map(|name| (name.clone(), value(name))));
     }
 
     /// Whether this is the number of a stage, from 0.

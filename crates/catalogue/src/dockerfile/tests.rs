@@ -96,6 +96,23 @@ fn a_trigger_hides_nothing_that_it_uses() {
 }
 
 #[test]
+fn an_argument_of_a_trigger_hides_no_image() {
+    let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
+    let base = "ARG A=b\nFROM a AS base\nONBUILD ARG A=evil/image\n";
+    assert_eq!(images(&format!("{base}FROM base\nCOPY --from=$A /x /x\n")), ["a", "$A", "b"]);
+    let mount = "FROM base\nARG C=$A\nRUN --mount=type=bind,from=$C,target=/x ls\n";
+    assert!(images(&format!("{base}{mount}")).contains(&"$A".to_owned()));
+    // The stage with the trigger does not run it, and a `FROM` uses global values.
+    assert_eq!(images(&format!("{base}ARG A\nCOPY --from=$A /x /x\n")), ["a", "b"]);
+    assert_eq!(images(&format!("{base}FROM $A\n")), ["a", "b"]);
+    // A stage that sets it, and a caller that gives it, decide the value.
+    assert!(images(&format!("{base}FROM base\nARG A=c\nCOPY --from=$A /x /x\n")).contains(&"c".to_owned()));
+    let given = BTreeMap::from([("A".to_owned(), "given".to_owned())]);
+    let text = format!("{base}FROM base\nCOPY --from=$A /x /x\n");
+    assert_eq!(BuildNeeds::from_dockerfile(&text, &given).images, ["a", "given"]);
+}
+
+#[test]
 fn an_argument_of_a_stage_hides_no_image() {
     let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
     let text = "ARG BASE=evil/image\nFROM a AS one\nARG BASE=a\nFROM $BASE\n";
