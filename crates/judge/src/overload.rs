@@ -32,12 +32,16 @@ const MIN_GROWN: f64 = 1.5;
 const MAX_WIDE: f64 = 0.5;
 /// The share of the achieved rate that a remedy proposes: low enough for a queue to stay short.
 const TRY_SHARE: f64 = 0.7;
+/// The lowest rate that a remedy proposes, per second: one request in the longest window.
+const LOWEST_TO_TRY: f64 = 1e-8;
 
-/// A rate to try, below the rate that the server achieved: two digits.
+/// A rate to try, below the rate that the server achieved: two digits, and a whole number from 1 per second on.
 pub(crate) fn rate_to_try(achieved_per_s: f64) -> String {
-    let rate = TRY_SHARE * achieved_per_s;
-    let step = 10f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
-    format!("{:.0}", ((rate / step).floor() * step).max(1.0))
+    let rate = (TRY_SHARE * achieved_per_s).max(LOWEST_TO_TRY);
+    let digit = rate.log10().floor() as i32 - 1;
+    let digit = if rate < 1.0 { digit } else { digit.max(0) };
+    let (step, decimals) = (10f64.powi(digit), usize::try_from(-digit).unwrap_or(0));
+    format!("{:.decimals$}", (rate / step).floor() * step)
 }
 
 /// Whether completions fell behind the schedule of an open loop.
@@ -383,4 +387,27 @@ fn connections_needed(run: &Run) -> Option<f64> {
     let service = run.total.service_time_ns.as_ref()?;
     let outstanding = little_outstanding(offered_per_s_peak(run)?, service.mean / 1e9);
     Some((outstanding / outstanding_on_connection(run).max(1.0)).ceil())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_to_try_is_below_the_achieved_one() {
+        for (achieved_per_s, expected) in [
+            (1_234_567.0, "860000"),
+            (1_005.0, "700"),
+            (100.5, "70"),
+            (20.5, "14"),
+            (2.0, "1"),
+            (1.25, "0.87"),
+            (0.55, "0.38"),
+            (0.0123, "0.0086"),
+        ] {
+            assert_eq!(rate_to_try(achieved_per_s), expected);
+            assert!(expected.parse::<f64>().unwrap() < achieved_per_s);
+        }
+        assert_eq!(rate_to_try(0.0), "0.000000010");
+    }
 }
