@@ -73,7 +73,7 @@ impl Transport for Datagrams {
 
     /// UDP has no handshake.
     fn connect(&mut self, slot: Slot) -> io::Result<IoProgress> {
-        let progress = self.inner.connect(slot)?;
+        let progress = self.inner.connect(slot).map_err(with_cause)?;
         Self::prepare(self.inner.socket(slot)?);
         Ok(progress)
     }
@@ -138,6 +138,16 @@ impl Transport for Datagrams {
     }
 }
 
+/// The error of an attempt to connect with its cause. A socket of UDP gets its port when it connects, and the kernel
+/// reports EAGAIN if none is free (`inet_autobind` of net/ipv4/af_inet.c), where TCP has EADDRNOTAVAIL: unlike a unix
+/// socket's EAGAIN, it has nothing to do with the server.
+fn with_cause(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::from_raw_os_error(libc::EADDRNOTAVAIL),
+        _ => error,
+    }
+}
+
 /// Whether a datagram is longer than the network allows: QUIC takes it for lost, and sends shorter ones.
 fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
@@ -146,10 +156,22 @@ fn is_too_long(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::ConnectionFailure;
     use crate::{Job, Requests, ResponseCheck};
     use paceline_http::Method;
     use std::net::UdpSocket;
     use std::sync::Arc;
+
+    #[test]
+    fn a_lack_of_ports_is_this_machine_s_failure() {
+        let failure = |number| {
+            let error = with_cause(io::Error::from_raw_os_error(number));
+            ConnectionFailure::from_error(&error)
+        };
+        assert_eq!(failure(libc::EAGAIN), ConnectionFailure::Os(libc::EADDRNOTAVAIL));
+        assert!(failure(libc::EAGAIN).is_ours());
+        assert_eq!(failure(libc::ENETUNREACH), ConnectionFailure::Os(libc::ENETUNREACH));
+    }
 
     #[test]
     fn empty_datagrams_are_skipped_without_room_for_each() {
