@@ -13,6 +13,10 @@ use std::fmt;
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The time between two attempts to write to a descriptor that does not block and has no room.
+const ROOM_AWAITED: Duration = Duration::from_millis(5);
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,10 +241,26 @@ fn standard_output() -> io::Result<std::fs::File> {
 
 /// Writes a whole result. A reader that closes the stream early is not an error.
 pub fn hand_over(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    match to.write_all(bytes).and_then(|()| to.flush()) {
+    match write_waiting(to, bytes).and_then(|()| to.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Writes all bytes, also to a descriptor that does not block: a program that shares it (Node.js, an event loop) may have
+/// set that for all, and a full pipe or terminal is then an error of write(2), not a wait.
+pub fn write_waiting(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match to.write(rest) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => rest = &rest[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(ROOM_AWAITED),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Prints a whole text to standard error, without breaking its lines. A failure cannot be reported anywhere.
@@ -286,6 +306,22 @@ mod tests {
         assert_eq!(status_of(&broken().context("cannot write x")), Status::Done);
         assert_eq!(status_of(&broken().context(Complaint::usage("x")).context("y")), Status::Usage);
         assert_eq!(status_of(&anyhow::anyhow!("x")), Status::Environment);
+    }
+
+    #[test]
+    fn a_descriptor_that_does_not_block_gets_all() {
+        use std::io::Read as _;
+        let (mut reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        writer.set_nonblocking(true).unwrap();
+        // More than the socket has room for.
+        let bytes = vec![b'x'; 4 << 20];
+        let reading = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            reader.read_to_end(&mut read).map(|_| read)
+        });
+        hand_over(&mut writer, &bytes).unwrap();
+        drop(writer);
+        assert!(reading.join().unwrap().unwrap() == bytes);
     }
 
     #[test]

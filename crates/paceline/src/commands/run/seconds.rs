@@ -12,7 +12,7 @@ use paceline_record as record;
 use paceline_report::{hlog_header, hlog_line, second_csv, seconds_csv_header};
 use paceline_run::{Rows, Sink, times};
 use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// All files that are written during a run.
@@ -141,7 +141,7 @@ impl SecondsFile {
 
     fn write(&mut self, lines: &str) {
         let Some(file) = self.file.as_mut().filter(|_| !lines.is_empty()) else { return };
-        let Err(error) = file.write_all(lines.as_bytes()) else { return };
+        let Err(error) = crate::exit::write_waiting(file, lines.as_bytes()) else { return };
         self.file = None;
         if error.kind() != ErrorKind::BrokenPipe {
             self.error = Some(error);
