@@ -19,10 +19,13 @@ use std::path::Path;
 /// Returns the first error; the others are printed here.
 pub fn write_results(run: &Run, flags: &OutputFlags, mut failed: Vec<anyhow::Error>) -> anyhow::Result<()> {
     if flags.prints() {
-        failed.extend(print(text(run, flags, flags.printed_format(), true)?).err());
+        failed.extend(text(run, flags, flags.printed_format(), true).and_then(print).err());
     }
     for path in flags.files() {
-        failed.extend(write(path, &text(run, flags, flags.format_of(path), false)?).err());
+        match text(run, flags, flags.format_of(path), false) {
+            Ok(text) => failed.extend(write(path, &text)),
+            Err(error) => failed.push(error),
+        }
     }
     for path in flags.hgrms() {
         failed.extend(crate::file::write_whole(path, run_hgrm(run).as_bytes()).err());
@@ -85,13 +88,12 @@ fn remove_histograms(value: &mut serde_json::Value) {
     }
 }
 
-/// Writes to a file; if that fails, to standard output.
-fn write(path: &Path, text: &Printable) -> anyhow::Result<()> {
-    if let Err(error) = write_file(path, text) {
-        print(text.clone())?;
-        return Err(error);
+/// Writes to a file; if that fails, to standard output. Returns the errors, that of the file first.
+fn write(path: &Path, text: &Printable) -> Vec<anyhow::Error> {
+    match write_file(path, text) {
+        Ok(()) => Vec::new(),
+        Err(error) => [error].into_iter().chain(print(text.clone()).err()).collect(),
     }
-    Ok(())
 }
 
 fn write_file(path: &Path, text: &Printable) -> anyhow::Result<()> {

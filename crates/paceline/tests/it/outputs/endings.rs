@@ -167,6 +167,22 @@ fn a_full_disk_keeps_the_printed_results() {
 }
 
 #[test]
+fn a_full_disk_is_named_although_the_result_cannot_be_printed_either() {
+    let server = ReferenceServer::start("immediate");
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#""$0" run "$1" -c 3 -n 100 -o /dev/full -o "$2" >/dev/full"#;
+    let mut command = Command::new("bash");
+    command.args(["-c", script, PACELINE, &server.url()]).arg(folder.path().join("run.json"));
+    let output = command.output().unwrap();
+    let reported = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{reported}");
+    for what in ["cannot write /dev/full: No space left", "cannot write to standard output: No space left"] {
+        assert!(reported.contains(what), "{reported}");
+    }
+    assert_eq!(names(&folder), ["run.json"]);
+}
+
+#[test]
 fn a_named_pipe_gets_the_result_and_ends_with_it() {
     let server = ReferenceServer::start("immediate");
     for (flag, name, said) in [("-o", "pipe", "100 requests, all ok"), ("--hdr", "a.hgrm", "#[Mean")] {
