@@ -6,6 +6,7 @@
 use super::blocks::BlockIndex;
 use super::ticks::{TickRange, Ticks};
 use crate::{Bound, Nanos, Settings, Timeline};
+use paceline_job::LoaderShare;
 use std::collections::VecDeque;
 
 /// The maximum number of ticks counted by [`Schedule::backlog_about`]: they take some tens of microseconds if they are
@@ -193,14 +194,27 @@ impl Schedule {
 }
 
 /// The number of requests of an open loop that fall due in the window, for each of `loaders`: their results must add up
-/// to it. None for a closed loop. Walks the whole schedule.
+/// to it. None for a closed loop. Walks the whole schedule if its arrivals are random.
 pub fn scheduled_in_window(settings: &Settings, loaders: u32) -> Option<Vec<u64>> {
-    let all = Settings { threads: 1, ..settings.clone() }.with(|job| job.share = None);
+    let share = |share| Settings { threads: 1, ..settings.clone() }.with(|job| job.share = share);
+    let all = share(None);
     let timeline = crate::WindowLength::from_settings(&all).timeline(&all, Nanos::ZERO);
-    let mut schedule = Schedule::new(&all, &timeline, 0);
+    let schedule = Schedule::new(&all, &timeline, 0);
     if !schedule.is_open() {
         return None;
     }
+    if schedule.ticks.are_random() {
+        return Some(walk_window(schedule, &timeline, loaders));
+    }
+    let of_loader = |index| {
+        let settings = share(Some(LoaderShare { index, of: loaders }));
+        count_window(Schedule::new(&settings, &timeline, 0), &timeline)
+    };
+    Some((0..loaders).map(of_loader).collect())
+}
+
+/// The requests of a schedule that fall due in the window, for each of `loaders`, which take turns.
+fn walk_window(mut schedule: Schedule, timeline: &Timeline, loaders: u32) -> Vec<u64> {
     let mut counts = vec![0; loaders as usize];
     let mut tick = 0;
     while let Some(due) = schedule.due(Nanos::NEVER) {
@@ -210,7 +224,19 @@ pub fn scheduled_in_window(settings: &Settings, loaders: u32) -> Option<Vec<u64>
         tick = (tick + 1) % counts.len().max(1);
         schedule.take(1);
     }
-    Some(counts)
+    counts
+}
+
+/// The requests of a schedule without random arrivals that fall due in the window. A day of a high rate has more than can
+/// be walked one by one.
+fn count_window(mut schedule: Schedule, timeline: &Timeline) -> u64 {
+    let mut count = 0;
+    while let Some(due) = schedule.due(Nanos::NEVER) {
+        let is_early = due < timeline.window_start;
+        let taken = schedule.take_before(if is_early { timeline.window_start } else { timeline.window_end });
+        count += if is_early { 0 } else { taken.count };
+    }
+    count
 }
 
 #[cfg(test)]

@@ -104,6 +104,15 @@ impl Ticks {
         !matches!(self.source, TickSource::WhenFree)
     }
 
+    /// Whether a tick can be computed only from the one before it.
+    pub(super) fn are_random(&self) -> bool {
+        match &self.source {
+            TickSource::WhenFree | TickSource::Constant { .. } | TickSource::Trace { .. } => false,
+            TickSource::Random { .. } => true,
+            TickSource::Shaped { gaps, .. } => gaps.is_some(),
+        }
+    }
+
     /// The number of this worker's ticks at or before `at`, counted up to `most`; the next tick is one of them. If
     /// looking ahead costs a random draw for each worker, only a late tick is checked.
     pub(super) fn due_together(&self, at: Nanos, most: u64) -> u64 {

@@ -127,6 +127,15 @@ fn loaders_share_the_same_ticks() {
     assert_eq!((by_loader.iter().sum::<usize>(), by_loader), (1_001, vec![334, 334, 333]));
 }
 
+/// Walking these one by one would take an hour.
+#[test]
+fn the_shares_of_a_day_of_a_high_rate_are_counted() {
+    let day_s = 86_400;
+    let steady = Shape::Steady { rate: rate(1e6) };
+    let all = settings(steady, Arrivals::Constant, 2, Nanos::from_secs(day_s));
+    assert_eq!(crate::scheduled_in_window(&all, 2), Some(vec![day_s * 500_000; 2]));
+}
+
 #[test]
 fn the_sends_of_all_loaders_pass_the_test() {
     let all = settings(Shape::Steady { rate: rate(9_000.0) }, Arrivals::Poisson, 1, Nanos::from_secs(4));
