@@ -19,6 +19,16 @@ fn connect_hint(error: &std::io::Error, address: &Address, protocol: Protocol, m
         (_, Some(libc::EADDRNOTAVAIL)) => {
             "no local address or port to connect from: check --source, or wait for ports to become free"
         }
+        (_, Some(libc::EMFILE | libc::ENFILE)) => {
+            "raise the limit of open files: `ulimit -n` for this process, `sysctl fs.file-max` for the machine"
+        }
+        (_, Some(libc::ENOBUFS | libc::ENOMEM)) => {
+            "this machine has no memory left for sockets: lower -c, or end other programs"
+        }
+        (_, Some(libc::EACCES | libc::EPERM)) => match address {
+            Address::Unix(_) => "run Paceline as a user who may write to that socket and enter its folders",
+            Address::Tcp(_) => "this machine forbids the connection: check its firewall",
+        },
         (Some(NotHttp2 | Http2 | Flood), _) => "try --http 1.1, or another port",
         (Some(NoSettings), _) => "try --http 1.1 or another port, or raise --connect-timeout",
         (Some(NoQuic), _) => {
@@ -138,6 +148,22 @@ mod tests {
             }
             let http1 = hint(Protocol::Http11, 6);
             assert!(http1.contains("Check the port") && !http1.contains("--http"), "{failure}: {http1}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_this_machine_is_not_the_server_s_fault() {
+        let tcp = Address::from(std::net::SocketAddr::from(([127, 0, 0, 1], 80)));
+        let unix = Address::from(std::path::Path::new("/run/a.sock"));
+        for (number, address, named) in [
+            (libc::EMFILE, &tcp, "`ulimit -n`"),
+            (libc::ENFILE, &unix, "fs.file-max"),
+            (libc::ENOBUFS, &tcp, "memory"),
+            (libc::EPERM, &tcp, "firewall"),
+            (libc::EACCES, &unix, "as a user"),
+        ] {
+            let hint = connect_hint(&ConnectionFailure::Os(number).into(), address, Protocol::Http11, 0);
+            assert!(hint.contains(named) && !hint.contains("server"), "{number}: {hint}");
         }
     }
 
