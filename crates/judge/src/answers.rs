@@ -2,7 +2,7 @@
 //!
 //! Every judge is a pure function of the run. `load.rs` judges whether the server kept up.
 
-use crate::facts::{SHARES_NEED_S, is_open, is_websocket, look};
+use crate::facts::{SHARES_NEED_S, blame_for, fails_here, is_open, is_websocket, look, raise_limits};
 use crate::{MAX_GENERATOR_BUSY, MIN_ACHIEVED, SAMPLES_FOR_INTERVAL, TypedVerdict, load, overload};
 use paceline_record::{
     Block, BodyFaults, Counts, Expectations, Lengths, Phase, Run, Served, Severity, Times,
@@ -95,8 +95,14 @@ pub(crate) fn no_valid_response(run: &Run) -> Option<TypedVerdict> {
     let counts = run.total.counts;
     (counts.scheduled > 0 && counts.ok == 0 && counts.unsent < counts.scheduled).then(|| {
         let (status, bad_body, commonest_failure) = reasons(run);
-        let scheduled = counts.scheduled;
-        TypedVerdict::NoValidResponse { scheduled, status, bad_body, commonest_failure, advice: advice(run) }
+        TypedVerdict::NoValidResponse {
+            scheduled: counts.scheduled,
+            status,
+            bad_body,
+            commonest_failure,
+            blame: blame_for(run, &counts),
+            advice: if fails_here(run, &counts) { raise_limits(run) } else { advice(run) },
+        }
     })
 }
 
@@ -273,8 +279,12 @@ pub(crate) fn failed_requests(run: &Run) -> Option<TypedVerdict> {
             timed_out: some(counts.timed_out),
             unsent: some(counts.unsent),
             commonest_failure,
+            blame: blame_for(run, &counts),
             severity,
-            look: look_at_failures(run),
+            look: match fails_here(run, &counts) {
+                true => format!(" {}", raise_limits(run)),
+                false => look_at_failures(run),
+            },
         }
     })
 }

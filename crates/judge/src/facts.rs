@@ -5,7 +5,7 @@
 
 use crate::judged_times;
 use paceline_escape::shell_word;
-use paceline_record::{Block, Counts, Interval, LoopKind, Phase, Run, Span, Times};
+use paceline_record::{Blame, Block, Connections, Counts, Interval, LoopKind, Phase, Run, Span, Times};
 use paceline_stats::{Histogram, RunPercentile, run_percentile};
 
 /// Below this length of the window, in seconds, shares of it mean nothing: the kernel counts CPU time in steps of 10 ms,
@@ -37,6 +37,27 @@ pub(crate) fn look(run: &Run) -> String {
         Some(url) => format!("Check with: curl -i {url}"),
         None => "Add --debug to the command: it sends each request once and shows the response.".to_owned(),
     }
+}
+
+/// Whether most of these requests of a run failed because this machine could open no connection for them: it was out of
+/// ports, descriptors or memory, which the server cannot help.
+pub(crate) fn fails_here(run: &Run, counts: &Counts) -> bool {
+    let Connections { failed_here, failed_attempts, .. } = run.connections;
+    let without_connection = counts.connect_failed.saturating_add(counts.unsent);
+    failed_here > failed_attempts / 2 && counts.connect_failed > 0 && without_connection > counts.not_ok() / 2
+}
+
+/// The party to blame for the failures of these requests, if it is not the user.
+pub(crate) fn blame_for(run: &Run, counts: &Counts) -> Blame {
+    if fails_here(run, counts) { Blame::Environment } else { Blame::Server }
+}
+
+/// The remedy if this machine could open no more connections.
+pub(crate) fn raise_limits(run: &Run) -> String {
+    format!(
+        "This machine could not open more connections. Raise the limit of open files (ulimit -n {}), check that local ports are free (ss -s), or lower -c.",
+        run.connections.asked.saturating_add(100)
+    )
 }
 
 /// A URL in a command of curl, as a word for a shell; none with braces, since curl does not know placeholders. Brackets

@@ -100,12 +100,14 @@ pub(crate) fn gave_up(run: &Run) -> Option<TypedVerdict> {
         Some(failure) => format!("No new connection could be opened: {failure}."),
         None => "No open connection accepted another request.".to_owned(),
     };
+    let is_here = facts::fails_here(run, &run.total.counts);
     (scheduled < asked && !is_known).then_some(TypedVerdict::GaveUp {
         asked,
         scheduled,
         commonest_failure,
+        blame: facts::blame_for(run, &run.total.counts),
         finding,
-        look: look(run),
+        look: if is_here { facts::raise_limits(run) } else { look(run) },
     })
 }
 
@@ -365,10 +367,7 @@ pub(crate) fn connections_short(run: &Run) -> Option<TypedVerdict> {
     let connections = &run.connections;
     let (asked, had) = (connections.asked, connections.had);
     let advice = if connections.failed_here > 0 {
-        format!(
-            "This machine could not open more connections. Raise the limit of open files (ulimit -n {}), check that local ports are free (ss -s), or lower -c.",
-            asked.saturating_add(100)
-        )
+        facts::raise_limits(run)
     } else {
         "Check the server's listen backlog and its limit of open files, or lower -c.".to_owned()
     };

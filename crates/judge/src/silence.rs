@@ -4,7 +4,7 @@
 //! stretch is at least one interval long, a tenth of the window or a second.
 
 use crate::TypedVerdict;
-use crate::facts::{RunSlice, is_open, outstanding_max, slices};
+use crate::facts::{RunSlice, blame_for, fails_here, is_open, outstanding_max, raise_limits, slices};
 use paceline_record::{Counts, Phase, Run};
 use std::collections::BTreeMap;
 
@@ -54,7 +54,14 @@ pub(crate) fn stopped_answering(run: &Run) -> Option<TypedVerdict> {
         silent_share: silent_ns as f64 / expected_ns as f64,
         failed: silence.counts.not_ok(),
         commonest_failure: commonest_failure(run, &silence),
+        blame: blame_for(run, &silence.counts),
         finding,
+        advice: match fails_here(run, &silence.counts) {
+            true => raise_limits(run),
+            false => {
+                "Look in the server's log for a crash, a restart or errors, then repeat the run.".to_owned()
+            }
+        },
     })
 }
 

@@ -1007,6 +1007,27 @@ fn a_websocket_is_advised_only_what_it_supports() {
 }
 
 #[test]
+fn a_lack_of_ports_is_not_the_server_s_fault() {
+    let judged = |name: &str, ok: u64, outcome: fn(&mut Counts) -> &mut u64| {
+        let mut run = closed();
+        run.total.counts = Counts { scheduled: 10_000, ok, ..Counts::default() };
+        *outcome(&mut run.total.counts) = 10_000 - ok;
+        (run.connections.failed_attempts, run.connections.failed_here) = (10_000, 9_000);
+        run.loop_.requests = Some(20_000);
+        let verdict = run_verdicts(&run).into_iter().find(|verdict| verdict.name == name).unwrap();
+        (verdict.blame, verdict.remedy.contains("This machine could not open more connections."))
+    };
+    for (name, ok) in [("failed_requests", 9_000), ("no_valid_response", 0), ("gave_up", 9_000)] {
+        assert_eq!(
+            judged(name, ok, |counts| &mut counts.connect_failed),
+            (Blame::Environment, true),
+            "{name}"
+        );
+        assert_eq!(judged(name, ok, |counts| &mut counts.io_failed), (Blame::Server, false), "{name}");
+    }
+}
+
+#[test]
 fn missing_and_closed_connections_are_reported() {
     assert_eq!(verdicts(closed(), |run| run.connections.had = 4), invalid("connections_short"));
     let one_of_many = |run: &mut Run| (run.connections.asked, run.connections.had) = (101, 100);

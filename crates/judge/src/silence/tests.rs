@@ -3,7 +3,7 @@
 use super::*;
 use crate::VerdictName;
 use crate::run_verdicts;
-use paceline_record::{LoopKind, fixture};
+use paceline_record::{Blame, LoopKind, fixture};
 
 /// Eleven intervals of 1,000 valid responses per second from the warm-up of 0.2 s on, in an open loop or a closed one.
 fn sound(kind: LoopKind) -> Run {
@@ -50,6 +50,20 @@ fn a_server_that_ends_has_stopped_answering() {
         let verdicts = run_verdicts(run);
         let others = [VerdictName::Saturated, VerdictName::Outage, VerdictName::StillWarming];
         assert!(others.iter().all(|name| !name.is_in(&verdicts)), "no overload, and no pause: {verdicts:?}");
+    }
+}
+
+#[test]
+fn a_machine_without_ports_is_not_a_server_that_is_gone() {
+    let refused = failing(|counts| &mut counts.connect_failed, 5);
+    for (failed_here, blame, named) in
+        [(25, Blame::Environment, "local ports are free"), (15, Blame::Server, "the server's log")]
+    {
+        let mut run = with(sound(LoopKind::Closed), 6..11, refused);
+        (run.connections.failed_attempts, run.connections.failed_here) = (30, failed_here);
+        let verdict = stopped_answering(&run).unwrap().verdict();
+        assert_eq!(verdict.blame, blame);
+        assert!(verdict.remedy.contains(named), "{}", verdict.remedy);
     }
 }
 
