@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 /// The pipelined requests of a connection are one piece of memory in each thread; a larger size is a mistake.
 const MAX_OUTGOING_BYTES: usize = 1 << 30;
+/// The requests in flight of all connections have places in tables that are filled before the run begins: 8 GiB for
+/// this many, twice that with HTTP/2. A larger number is a mistake.
+const MAX_OUTSTANDING: u64 = 1 << 28;
 
 /// A job that is ready to run.
 #[derive(Clone, Debug)]
@@ -103,6 +106,8 @@ impl Settings {
             "the requests were not prepared for the URL's protocol; this is a bug in Paceline"
         } else if self.requests.longest().saturating_mul(self.job.depth.into()) > MAX_OUTGOING_BYTES {
             "the outstanding requests of one connection exceed 1 GiB in total: pipeline fewer requests, or send shorter ones"
+        } else if u64::from(self.job.connections) * u64::from(self.job.depth) > MAX_OUTSTANDING {
+            "more than 268 million requests would be in flight at once: use fewer connections (-c), or pipeline fewer requests"
         } else if segments * self.requests.kinds().len() > usize::from(u16::MAX) {
             "too many different requests for a rate with so many steps: use fewer requests, or fewer steps"
         } else {
@@ -168,5 +173,25 @@ impl Settings {
             Address::Tcp(target) => reaches(source, target),
             Address::Unix(_) => false,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ResponseCheck;
+    use paceline_http::Method;
+
+    #[test]
+    fn more_requests_in_flight_than_memory_has_room_for_are_refused() {
+        let check = |connections| {
+            let requests =
+                Requests::fixed(b"GET / HTTP/1.1\r\n\r\n", Method::Other, ResponseCheck::default());
+            let job = Job { connections, depth: u16::MAX, ..Job::default() };
+            Settings::new(job, SocketAddr::from(([127, 0, 0, 1], 9)), Arc::new(requests)).check()
+        };
+        assert!(check(4_096).is_ok());
+        let error = check(4_097).unwrap_err().to_string();
+        assert!(error.contains("(-c)"), "{error}");
     }
 }
