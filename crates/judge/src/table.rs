@@ -33,8 +33,8 @@ verdict_table! {
     /// sends hardly any requests in it. Given if the stretch is at least a tenth of the window (a second, if the window
     /// is longer than 10 s) and at least ten responses are missing at the pace before. A server that answers the waiting
     /// requests afterwards only paused (`outage`).
-    /// The environment is to blame if most of the requests failed because this machine was out of ports, descriptors or
-    /// memory and could open no connection for them.
+    /// The environment is to blame, here and in other verdicts on failures, if most of the requests failed because this
+    /// machine was out of ports, descriptors or memory and could open no connection for them.
     StoppedAnswering "stopped_answering" Run [Server, Environment: *blame] [Invalid] "Valid responses stopped arriving."
     {
         silent_share: f64 = "length of the stretch as a share of the window, 0 to 1; with `-n`, of the time until the run gave up",
@@ -42,11 +42,7 @@ verdict_table! {
         silent_until_s: Option<f64> = "when it ended; none if it lasted until the end of the run",
         failed: u64 = "requests that failed in the stretch, or got no response after it began",
         commonest_failure: Option<String> = "the most frequent failure of the stretch",
-    } with {
-        blame: Blame,
-        finding: String = "No valid response arrived after the first `<SECONDS>` s of the window.",
-        advice: String = "Look in the server's log for a crash, a restart or errors, then repeat the run.",
-    }
+    } with { blame: Blame, finding: String = "No valid response arrived after the first `<SECONDS>` s of the window.", advice: String = "Look in the server's log for a crash, a restart or errors, then repeat the run." }
     => "{finding} {advice}";
 
     /// Closed loop: requests without a response held at least 5 % of the connections' time, as when one of several backends
@@ -62,17 +58,12 @@ verdict_table! {
     /// A run bounded by a number of requests (`-n`) ended before it had sent them: for longer than a request may take, no
     /// connection could be opened or took a request; or connections were opened, and on each of them ten requests in a row
     /// failed. The rate does not include the time spent waiting.
-    /// The environment is to blame if this machine was out of ports, descriptors or memory, as in `stopped_answering`.
     GaveUp "gave_up" Run [Server, Environment: *blame] [Invalid] "Paceline gave up before all requests were sent."
     {
         asked: u64 = "requests to send (`-n`)",
         scheduled: u64 = "requests that were due",
         commonest_failure: Option<String> = "the most frequent connection error",
-    } with {
-        blame: Blame,
-        finding: String = "Every connection failed again and again.",
-        look: String = "Check with: `curl -i URL`",
-    }
+    } with { blame: Blame, finding: String = "Every connection failed again and again.", look: String = "Check with: `curl -i URL`" }
     => "{finding} {look}";
 
     /// No response arrived for a part of the window, although many arrived before or after: the server paused. The
@@ -117,17 +108,13 @@ verdict_table! {
     /// Requests were sent, and none was answered as expected, so the figures do not measure the server's work. The
     /// remedy depends on the most frequent failure: a redirect, another status, another body, a timeout, something that
     /// is not HTTP, closed connections ([faults.md](faults.md) lists all).
-    /// The environment is to blame if this machine was out of ports, descriptors or memory, as in `stopped_answering`.
     NoValidResponse "no_valid_response" Run [Server, Environment: *blame] [Invalid] "No valid response."
     {
         scheduled: u64 = "requests that were due",
         status: Option<BTreeMap<String, u64>> = "responses by status code, if some had an unexpected status",
         bad_body: Option<u64> = "responses with an unexpected body",
         commonest_failure: Option<String> = "the most frequent connection error",
-    } with {
-        blame: Blame,
-        advice: String = "What to change depends on the most frequent failure. To see a response: `curl -i URL`",
-    }
+    } with { blame: Blame, advice: String = "What to change depends on the most frequent failure. To see a response: `curl -i URL`" }
     => "{advice}";
 
     /// The file of a request's body, which is read while it is sent (above 32 MiB), was modified during the run, or
@@ -290,7 +277,6 @@ verdict_table! {
     /// grows explains them (`saturated`); all others are in no percentile of service or response time. Invalid where more
     /// than 1 % failed, or more than `--max-errors` allows, if that is more; also if no session was completed. Requests
     /// in flight when the user stops the run do not count.
-    /// The environment is to blame if this machine was out of ports, descriptors or memory, as in `stopped_answering`.
     FailedRequests "failed_requests" Run [Server, Environment: *blame] [Caution, Invalid: *severity] "Requests failed."
     {
         share: f64 = "failed requests as a share of all requests, 0 to 1",
