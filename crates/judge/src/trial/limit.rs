@@ -2,7 +2,10 @@
 //!
 //! The first that applies, from the most to the least certain. A search has the limit that its closed-loop run found.
 
-use super::{MIN_OWN, balancer_of, database_bound, host, server_network_bound};
+use super::balancer::balancer_of;
+use super::cores::{MIN_OWN, host};
+use super::database::database_bound;
+use super::server_network_bound;
 use crate::facts::is_open;
 use crate::limit::{self, LimitResult, MIN_DELAYED, cores_used};
 use crate::{MIN_ACHIEVED, MIN_FULL, TypedVerdict, loaders, overload};

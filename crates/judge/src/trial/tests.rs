@@ -7,10 +7,11 @@ use super::*;
 use crate::Metric;
 use paceline_record::fixture::{balanced_trial, process, run, trial, usage};
 use paceline_record::{
-    BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, CoreDistance, DatabaseCounts,
-    DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind, FoundCapacity,
-    InjectedFault, InstanceCounts, Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse, RateRange,
-    RoleMachine, SearchedRate, Severity, Startup, StoredRows, Usage, Validation, WarmUp,
+    BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, CoreDistance, CoreTime,
+    DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind,
+    FoundCapacity, InjectedFault, InstanceCounts, Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse,
+    Pinning, RateRange, RoleMachine, Route, SearchedRate, Severity, Startup, StoredRows, Usage, Validation,
+    WarmUp,
 };
 
 fn names(trial: &Trial) -> Vec<String> {
