@@ -17,6 +17,7 @@ mod memory;
 mod metric;
 mod network;
 mod overload;
+mod row;
 mod server;
 mod silence;
 mod steady;
@@ -36,11 +37,10 @@ pub use metric::{
     metric_reference,
 };
 pub use overload::fell_short;
+pub use row::{row_verdicts, unequal_work};
 pub use server::{most_delayed_share, server_limit};
 pub use table::{TypedVerdict, VerdictName};
-pub use trial::{
-    FullCore, full_cores, process_name, row_verdicts, trial_limit, trial_verdicts, unequal_work,
-};
+pub use trial::{FullCore, full_cores, process_name, trial_limit, trial_verdicts};
 pub use usable::unusable_because;
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
 

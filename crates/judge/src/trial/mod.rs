@@ -1,4 +1,4 @@
-//! Verdicts on a trial, from its launch, its sampling and the machine; and on a row, from its launches together.
+//! Verdicts on a trial, from its launch, its sampling and the machine.
 //!
 //! Pure functions of the record, so that a later version can judge a stored trial again. Verdicts that need knowledge
 //! of the lab (another round on the machine, a server that stayed busy) are added by the lab, from the same table.
@@ -13,22 +13,15 @@ pub use limit::trial_limit;
 
 use crate::generator::disturbance;
 use crate::loaders::full;
-use crate::{MAX_GENERATOR_BUSY, TypedVerdict, frequency, memory, verdict};
+use crate::{MAX_GENERATOR_BUSY, TypedVerdict, frequency, memory};
 use cores::{has_loader, host, is_full, remote_loaders, used_cores};
-use paceline_record::{CheckOutcome, CpuSource, LoopKind, ProcessRole, Run, Stage, Tool, Trial, Verdict};
+use paceline_record::{CheckOutcome, CpuSource, LoopKind, ProcessRole, Stage, Trial, Verdict};
 use paceline_stats::{WARM_UP_SECONDS, counted, percent_text, warm_up_rates};
-use std::collections::BTreeSet;
 
 /// Below this share of their cores, server and generator had spare time.
 const MAX_IDLE: f64 = 0.5;
 /// Times below this, in nanoseconds, are too short for a wait.
 const MIN_WAIT_NS: u64 = 1_000_000;
-
-/// From this difference of body sizes, servers did not do the same work. Smaller differences come from blanks in JSON
-/// (716 bytes instead of 637 for twenty rows of `queries`) and random numbers.
-const BODY_DIFFERS: f64 = 0.15;
-/// Heads differ between servers; above this factor head and body together are a different transfer.
-const WHOLE_DIFFERS: f64 = 2.0;
 
 /// Every verdict on a trial, except those on its run.
 pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
@@ -61,64 +54,6 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         database::database_shares_cores,
     ];
     judges.iter().filter_map(|judge| judge(trial)).map(|finding| finding.verdict()).collect()
-}
-
-/// Every verdict on a row of these runs, except those on each run.
-pub fn row_verdicts<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Verdict> {
-    verdict::verdicts(generator_changed(runs))
-}
-
-/// For each row of a table, given as its runs: whether its responses differ in size from those of the others.
-pub fn unequal_work(rows: &[Vec<&Run>]) -> Vec<Option<Verdict>> {
-    let sizes: Vec<Option<[f64; 2]>> = rows.iter().map(|runs| bytes_per_response(runs)).collect();
-    // Of an even number of rows two are in the middle. If these differ, neither is the one that is right: each row
-    // differs from one of them.
-    let middles = [0, 1].map(|of| {
-        let mut known: Vec<f64> = sizes.iter().flatten().map(|size| size[of]).collect();
-        known.sort_by(f64::total_cmp);
-        let places = [known.len().saturating_sub(1) / 2, known.len() / 2];
-        places.map(|place| known.get(place).copied().unwrap_or_default())
-    });
-    let judge = |size: &Option<[f64; 2]>| {
-        let [body, whole] = (*size)?;
-        let [typical_body, typical_whole] = middles.map(|[low, high]| f64::midpoint(low, high));
-        let [bodies, wholes] = middles;
-        let other_body = bodies.into_iter().any(|middle| (body - middle).abs() > BODY_DIFFERS * middle);
-        let is_other = |middle: f64| whole > WHOLE_DIFFERS * middle || middle > WHOLE_DIFFERS * whole;
-        let other_size = wholes.into_iter().any(is_other);
-        (other_body || other_size).then(|| {
-            let finding = TypedVerdict::UnequalWork {
-                body_bytes_per_response: if other_body { body } else { typical_body },
-                body_bytes_typical: typical_body,
-                bytes_per_response: whole,
-                bytes_typical: typical_whole,
-            };
-            finding.verdict()
-        })
-    };
-    sizes.iter().map(judge).collect()
-}
-
-/// Bytes of body, and of head and body, per response of some runs.
-fn bytes_per_response(runs: &[&Run]) -> Option<[f64; 2]> {
-    let (mut read, mut body, mut received) = (0.0, 0.0, 0.0);
-    for total in runs.iter().map(|run| &run.total) {
-        let counts = total.counts;
-        read +=
-            [counts.ok, counts.bad_status, counts.bad_body].iter().map(|count| *count as f64).sum::<f64>();
-        body += total.bytes.body as f64;
-        received += total.bytes.received as f64;
-    }
-    (read > 0.0 && received > 0.0).then(|| [body / read, received / read])
-}
-
-fn generator_changed<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Option<TypedVerdict> {
-    let name = |Tool { name, version, commit }: &Tool| {
-        let commit = commit.as_ref().map(|commit| format!(" ({commit})")).unwrap_or_default();
-        format!("{name} {version}{commit}")
-    };
-    let tools: BTreeSet<String> = runs.into_iter().map(|run| name(&run.tool)).collect();
-    (tools.len() > 1).then(|| TypedVerdict::GeneratorChanged { tools: tools.into_iter().collect() })
 }
 
 fn server_network_bound(trial: &Trial) -> Option<TypedVerdict> {

@@ -10,8 +10,8 @@ use paceline_record::{
     BalancedLoad, BalancerCounts, Balancing, Blame, Check, ClockOffset, CoreDistance, CoreTime,
     DatabaseCounts, DatabaseLoad, DatabaseReceipt, DatabaseUse, DatabaseWork, Environment, Fault, FaultKind,
     FoundCapacity, InjectedFault, InstanceCounts, Limit, LimitKind, Load, Loader, MemoryUse, NetworkUse,
-    Pinning, RateRange, RoleMachine, Route, SearchedRate, Severity, Startup, StoredRows, Usage, Validation,
-    WarmUp,
+    Pinning, RateRange, RoleMachine, Route, Run, SearchedRate, Severity, Startup, StoredRows, Usage,
+    Validation, WarmUp,
 };
 
 fn names(trial: &Trial) -> Vec<String> {
@@ -450,24 +450,6 @@ fn the_balancer_is_not_judged_for_direct_requests() {
     let mut trial = with(|b| b.processes[2].cores = vec![0]);
     trial.load.balanced.as_mut().unwrap().route = Route::Direct;
     assert_eq!(names(&trial), [""; 0]);
-}
-
-#[test]
-fn launches_measured_by_two_builds_are_named() {
-    let tool = |version: &str, commit: Option<&str>| Tool {
-        name: "paceline".to_owned(),
-        version: version.to_owned(),
-        commit: commit.map(str::to_owned),
-    };
-    let names = |tools: &[Tool]| -> Vec<String> {
-        let runs: Vec<Run> = tools.iter().map(|tool| Run { tool: tool.clone(), ..run(0) }).collect();
-        row_verdicts(&runs).into_iter().map(|verdict| verdict.name).collect()
-    };
-    let first = tool("0.1.0", Some("1fa9ae1"));
-    assert_eq!(names(&[first.clone(), first.clone()]), [] as [&str; 0]);
-    for other in [tool("0.1.0", Some("adbce85")), tool("0.2.0", Some("1fa9ae1")), tool("0.1.0", None)] {
-        assert_eq!(names(&[first.clone(), other]), ["generator_changed"]);
-    }
 }
 
 #[test]
