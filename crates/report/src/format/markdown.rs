@@ -7,7 +7,8 @@
 use super::columns::{ColumnRole, TableColumn, columns};
 use super::notes::{is_everywhere, servers_with, severity_and_blame};
 use super::sentences;
-use super::sheet::{Sheet, routed_sheets, sheets};
+use super::sheet::Sheet;
+use super::sheets::{routed_sheets, sheets};
 use crate::row::{Row, Standing};
 use crate::{Report, Table};
 use paceline_escape::{MarkdownText, Printable, markdown};

@@ -12,6 +12,7 @@ pub(crate) mod number;
 pub(crate) mod resolution;
 pub(crate) mod sentences;
 pub(crate) mod sheet;
+pub(crate) mod sheets;
 mod text;
 
 pub use text::Options;
