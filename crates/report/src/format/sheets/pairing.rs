@@ -7,33 +7,7 @@ use paceline_record::{LoopKind, VariantKind};
 use paceline_stats::counted;
 
 pub(super) fn pairing(pairing: &Pairing, on: &str) -> Sheet {
-    let (title, lead) = match pairing.kind {
-        VariantKind::FirstRun => (
-            "first run and steady state",
-            "The first load on a fresh launch, without warm-up, and the same load again on the same launch.",
-        ),
-        VariantKind::Http10 => (
-            "HTTP/1.1 and HTTP/1.0",
-            "The same load twice: with HTTP/1.1, and with HTTP/1.0 and keep-alive requested.",
-        ),
-        VariantKind::Close => (
-            "with and without keep-alive",
-            "The same load twice: with connections kept open, and with a new connection for each request.",
-        ),
-        VariantKind::Unpipelined => (
-            "pipelined and not pipelined",
-            "The same load twice: pipelined, and with one outstanding request per connection.",
-        ),
-        VariantKind::Balanced => (
-            "direct and balanced",
-            "The same load directly on one instance, and through the balancer on all instances. Unless noted below, the server was not restarted between the two. They are compared within each repeat.",
-        ),
-        VariantKind::Spread => (
-            "direct and spread",
-            "The same load directly on one instance, and directly on all: the generator spread its connections over them, and the balancer was idle. They are compared within each repeat.",
-        ),
-    };
-    let [one, other] = sides(pairing.kind);
+    let (title, lead, [one, other]) = words(pairing.kind);
     let rates = [format!("{one} req/s"), format!("{other} req/s")];
     let cpu = [format!("{one} CPU µs"), format!("{other} CPU µs")];
     let between = match pairing.loop_kind {
@@ -59,6 +33,42 @@ pub(super) fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     }
 }
 
+/// The title of a pairing, how to read it, and the names of the load and its twin.
+fn words(kind: VariantKind) -> (&'static str, &'static str, [&'static str; 2]) {
+    match kind {
+        VariantKind::FirstRun => (
+            "first run and steady state",
+            "The first load on a fresh launch, without warm-up, and the same load again on the same launch.",
+            ["second", "first"],
+        ),
+        VariantKind::Http10 => (
+            "HTTP/1.1 and HTTP/1.0",
+            "The same load twice: with HTTP/1.1, and with HTTP/1.0 and keep-alive requested.",
+            ["1.1", "1.0"],
+        ),
+        VariantKind::Close => (
+            "with and without keep-alive",
+            "The same load twice: with connections kept open, and with a new connection for each request.",
+            ["keep-alive", "close"],
+        ),
+        VariantKind::Unpipelined => (
+            "pipelined and not pipelined",
+            "The same load twice: pipelined, and with one outstanding request per connection.",
+            ["pipelined", "unpipelined"],
+        ),
+        VariantKind::Balanced => (
+            "direct and balanced",
+            "The same load directly on one instance, and through the balancer on all instances. Unless noted below, the server was not restarted between the two. They are compared within each repeat.",
+            ["direct", "balanced"],
+        ),
+        VariantKind::Spread => (
+            "direct and spread",
+            "The same load directly on one instance, and directly on all: the generator spread its connections over them, and the balancer was idle. They are compared within each repeat.",
+            ["direct", "spread"],
+        ),
+    }
+}
+
 /// A server's pairs that are not from one launch, and so contain more than the twin's difference.
 fn apart(row: &PairRow) -> Option<String> {
     let pairs = counted(row.pairs_of_two_launches, "repeat", "repeats");
@@ -68,18 +78,6 @@ fn apart(row: &PairRow) -> Option<String> {
             "{server}: in {pairs} the two loads ran on different launches, so the ratio includes the difference between launches"
         )
     })
-}
-
-/// The headings of a load and its twin.
-fn sides(kind: VariantKind) -> [&'static str; 2] {
-    match kind {
-        VariantKind::FirstRun => ["second", "first"],
-        VariantKind::Http10 => ["1.1", "1.0"],
-        VariantKind::Close => ["keep-alive", "close"],
-        VariantKind::Unpipelined => ["pipelined", "unpipelined"],
-        VariantKind::Balanced => ["direct", "balanced"],
-        VariantKind::Spread => ["direct", "spread"],
-    }
 }
 
 fn pair_row(row: &PairRow, kind: LoopKind) -> Vec<String> {
