@@ -36,11 +36,10 @@ pub(super) fn start(table: &StartTable, on: &str) -> Sheet {
     };
     Sheet {
         title: format!("start-up, form {}{on}", table.form),
-        lead:
-            "First start: the first since the server was built. Answers: time until the first valid response; listens: time \
-               until the port is open. 0 MB read from disk means the files were already in \
+        lead: "First start: the first since the server was built. First response: time until the first valid \
+               response; listens: time until the port is open. 0 MB read from disk means the files were already in \
                the page cache. Memory is resident memory at the first valid response and after the last load."
-                .to_owned(),
+            .to_owned(),
         heads: heads.map(str::to_owned).into(),
         words: 1,
         rows: table.rows.iter().map(row).collect(),
