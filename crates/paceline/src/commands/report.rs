@@ -4,7 +4,7 @@
 //! renders the tables. If there is no store, none is created.
 
 use super::archive;
-use super::experiment::compare;
+use super::experiment::{compare, compare_rounds};
 use super::format::Format;
 use super::run::run_page;
 use crate::exit::{Complaint, Status, print};
@@ -320,7 +320,7 @@ fn comparison(
         });
     }
     let [first, second] = rounds;
-    compare::compared_rounds(&[first?, second?], None, paceline_experiment::MARGIN, format)
+    compare_rounds::compared_rounds(&[first?, second?], None, paceline_experiment::MARGIN, format)
 }
 
 /// The differences that rounds claimed between servers and their copies. More false claims than 95 % intervals allow

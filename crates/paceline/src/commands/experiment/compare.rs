@@ -3,25 +3,23 @@
 //! URLs and servers of the lab are measured in adjacent pairs; files hold earlier measurements: the record of a run, or
 //! the output of `compare` or `gate --save`. `gate` uses this module.
 
-use super::capacity::percent;
 use super::child::LoadFlags;
+use super::compare_flags::CompareFlags;
+use super::compare_rounds::compared_rounds;
+use super::measured_side::MeasuredSide;
 use super::output::{ResultFlags, ResultFormats};
 use super::profiles::{ProfileSource, draw_difference};
-use super::{ExperimentContext, ExperimentTarget, OpenTarget, complaint, own_argv, status_of};
+use super::{ExperimentContext, ExperimentTarget, complaint, own_argv, status_of};
 use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
-use paceline_escape::{Printable, TerminalText, markdown};
+use paceline_escape::TerminalText;
 use paceline_experiment::{
-    CapacityPlan, ComparePlan, CompareProgress, ComparedMetric, ComparedSide, Difference, LoadError,
-    LoadRequest, LoadResult, LoadRunner as _, LoadServerUse, Objective, PairedComparison, RoundSide,
-    SampleSet, compare_html, compare_markdown, compare_rounds, compare_samples, compare_text, find_capacity,
-    observe, rounds_markdown, run_comparison,
+    ComparePlan, CompareProgress, Difference, LoadRequest, LoadResult, PairedComparison, SampleSet,
+    compare_html, compare_markdown, compare_samples, compare_text, observe, run_comparison,
 };
 use paceline_host::CpuQuota;
-use paceline_record::Round;
-use paceline_web::{Records, SingleFilePages, single_file};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use paceline_web::Records;
+use std::path::Path;
 
 /// The longest file of results that is read.
 pub const MAX_FILE_BYTES: u64 = 1 << 28;
@@ -52,100 +50,6 @@ pub struct Arguments {
     load: LoadFlags,
 }
 
-/// A metric, and the request of a mix that it is limited to.
-pub type MetricOfStep = (ComparedMetric, Option<String>);
-
-/// Flags that `compare` and `gate` share.
-#[derive(clap::Args, Clone, Debug)]
-pub struct CompareFlags {
-    /// Offer this rate instead of a closed loop
-    #[arg(short, long, value_name = "PER_SECOND")]
-    pub(super) rate: Option<f64>,
-    /// Length of the measured window of each run [default: 3s]
-    ///
-    /// With `gate --base` the default is 1s.
-    #[arg(short, long, value_name = "T", value_parser = super::super::run::duration)]
-    pub(super) duration: Option<Duration>,
-    /// Differences below PERCENT do not matter
-    ///
-    /// With `gate --base`: the gate fails only if a loss of more than PERCENT is proven, and passes only if such a loss is
-    /// excluded.
-    #[arg(long, default_value_t = 5.0, value_name = "PERCENT", value_parser = percent)]
-    pub(super) margin: f64,
-    /// Maximum number of pairs to measure [default: 20]
-    ///
-    /// The comparison ends after 4, 6, 8, 10, 14 or 20 pairs if the result is then decided.
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u16).range(4..=20))]
-    pairs: Option<u16>,
-    /// The metric that decides the comparison: capacity, sessions, rate, cpu, response.p50, response.p99, service.p50,
-    /// service.p99, memory or start-up
-    ///
-    /// With `gate --base` also step(NAME).p50 and step(NAME).p99 of a request of --mix, by its name.
-    /// [default: capacity if --slo is given; cpu if --rate is given, or response.p50 if the server's CPU time cannot be
-    /// read; sessions if the load has sessions; otherwise rate]. memory and start-up need servers of the lab or, in `compare`, exported rounds.
-    #[arg(long, value_name = "METRIC", value_parser = metric)]
-    pub(super) metric: Option<MetricOfStep>,
-    /// Accept up to this many failed requests in each run: 1% or 10
-    ///
-    /// A run in which more fail cannot be compared, and fails a gate. Default: at most 1 % in each run, and together no
-    /// more than on the other side.
-    #[arg(hide_short_help = true, long, value_name = "SHARE|N", value_parser = super::super::run::checked_max_errors, allow_hyphen_values = true)]
-    pub(super) max_errors: Option<String>,
-    /// Compare with a result of another machine, kernel, CPU quota or version of Paceline
-    #[arg(hide_short_help = true, long)]
-    pub(super) accept_other_machine: bool,
-    /// Also find the highest rate that meets this objective
-    ///
-    /// Each search takes 14 to 30 windows of --duration.
-    #[arg(hide_short_help = true, long, value_name = "OBJECTIVE", value_parser = super::capacity::objective)]
-    pub(super) slo: Option<Objective>,
-    /// Then profile both sides: differential flame graph (difference.svg)
-    ///
-    /// The second side's functions: red if one costs more CPU per request than on the first, blue if less. A side that is
-    /// a record must have a profile (`paceline run --profile`). With `gate --base`, PATH is a folder, also for the flame
-    /// graph of each side [default: that of --html or of the records].
-    #[arg(hide_short_help = true, long, value_name = "PATH", num_args = 0..=1, require_equals = true)]
-    pub(super) profile: Option<Option<PathBuf>>,
-}
-
-impl CompareFlags {
-    /// The largest number of pairs.
-    fn max_pairs(&self) -> usize {
-        usize::from(self.pairs.unwrap_or(20))
-    }
-
-    /// The measured window of each run.
-    fn window(&self) -> Duration {
-        self.duration.unwrap_or(Duration::from_secs(3))
-    }
-
-    /// The metric that decides; an error if it is that of one request.
-    fn metric_of_all(&self) -> anyhow::Result<Option<ComparedMetric>> {
-        match &self.metric {
-            Some((metric, Some(step))) => {
-                let name = metric.name_of(Some(step));
-                Err(Complaint::usage(format!(
-                    "--metric {name}: only a gate between two commits has this metric"
-                ))
-                .hint("use `paceline gate --base REF`, or a metric of all requests")
-                .into())
-            }
-            Some((metric, None)) => Ok(Some(*metric)),
-            None => Ok(None),
-        }
-    }
-
-    /// The flags that are given, but mean nothing to a gate between two revisions.
-    pub(super) fn unused_by_revisions(&self) -> impl Iterator<Item = &'static str> {
-        let flags = [
-            ("--pairs", self.pairs.is_some()),
-            ("--accept-other-machine", self.accept_other_machine),
-            ("--slo", self.slo.is_some()),
-        ];
-        flags.into_iter().filter_map(|(name, is_given)| is_given.then_some(name))
-    }
-}
-
 /// The formats of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareFormats;
@@ -156,15 +60,6 @@ impl ResultFormats for CompareFormats {
 
 /// What a comparison can be shown as.
 pub const FORMATS: &[Format] = &[Format::Text, Format::Markdown, Format::Json, Format::Html];
-
-fn metric(name: &str) -> Result<MetricOfStep, String> {
-    ComparedMetric::of_named(name).ok_or_else(|| {
-        format!(
-            "there is no metric {name:?}; choose one of {}; with gate --base also step(NAME).p50 and step(NAME).p99",
-            ComparedMetric::ALL.map(ComparedMetric::name).join(", ")
-        )
-    })
-}
 
 /// Compares and prints.
 pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
@@ -203,48 +98,6 @@ fn compare_folders(
     let rounds = [read(sides[0])?, read(sides[1])?];
     output.write(|format| compared_rounds(&rounds, metric, flags.margin / 100.0, format))?;
     Ok(Status::Done)
-}
-
-/// The comparison of two rounds, matched cell by cell, in a format.
-pub fn compared_rounds(
-    rounds: &[Records; 2],
-    metric: Option<ComparedMetric>,
-    margin: f64,
-    format: Format,
-) -> anyhow::Result<Printable> {
-    let reports = rounds.each_ref().map(Records::report);
-    let side =
-        |place: usize| RoundSide { report: &reports[place], trials: &rounds[place].trials, server: None };
-    let result = compare_rounds([side(0), side(1)], metric, margin);
-    if result.cells.is_empty() {
-        return Err(Complaint::usage(
-            "the two rounds have no row in common: server, form, workload and load",
-        )
-        .hint("compare rounds of the same plan")
-        .into());
-    }
-    let [first, second] = rounds;
-    let about = |round: &Round| {
-        format!(
-            "round {} ({}), {}, on {}",
-            round.id, round.plan, round.started_at, round.environment.cpu_model
-        )
-    };
-    Ok(match format {
-        Format::Text | Format::Markdown => markdown!(
-            "First: {}.\nSecond: {}.\n\n{}",
-            about(&first.round),
-            about(&second.round),
-            rounds_markdown(&result)
-        )
-        .into(),
-        Format::Json => exit::json(&result.cells)?,
-        Format::Html => single_file(
-            &format!("{} · Paceline", first.round.plan),
-            &SingleFilePages::of_comparison([first, second], reports.each_ref(), &result)?,
-        )?,
-        Format::Csv | Format::Svg | Format::Hgrm | Format::Junit => return Err(format.unavailable()),
-    })
 }
 
 /// Compares two sides, each measured now or read from a file.
@@ -382,7 +235,7 @@ fn measure_like(
 }
 
 /// Reads observations: the output of `gate --save`, or the record of a run as one observation.
-pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
+fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     let name = path.display().to_string();
     let text = paceline_files::read_text(path, MAX_FILE_BYTES)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
@@ -402,118 +255,6 @@ pub(super) fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     let mut samples = SampleSet::new(&name);
     samples.add(&LoadResult::from_run(&run));
     Ok(samples)
-}
-
-/// A side that is measured now. A server of the lab is started for each observation; a URL is loaded as it is.
-struct MeasuredSide<'a> {
-    context: &'a ExperimentContext,
-    target: ExperimentTarget,
-    request: LoadRequest,
-    prefix: String,
-    launches: usize,
-    url: Option<OpenTarget>,
-    objective: Option<Objective>,
-}
-
-impl<'a> MeasuredSide<'a> {
-    fn open(
-        context: &'a ExperimentContext,
-        flags: &CompareFlags,
-        target: ExperimentTarget,
-        prefix: &str,
-    ) -> Result<Self, LoadError> {
-        let request =
-            LoadRequest { rate_per_s: flags.rate, warmup: context.flags.warm_up(), window: flags.window() };
-        let url = match &target {
-            ExperimentTarget::Url(_) => {
-                let mut open = context.open(&target, prefix)?;
-                warm(&mut open, context)?;
-                Some(open)
-            }
-            ExperimentTarget::Server(_) => None,
-        };
-        Ok(Self {
-            context,
-            target,
-            request,
-            prefix: prefix.to_owned(),
-            launches: 0,
-            url,
-            objective: flags.slo.clone(),
-        })
-    }
-}
-
-impl ComparedSide for MeasuredSide<'_> {
-    fn observe(&mut self) -> Result<LoadResult, LoadError> {
-        let objective = self.objective.as_ref();
-        if let Some(open) = &mut self.url {
-            let mut result = measure_once(open, &self.request, objective)?;
-            // If the same process runs throughout, its memory is one observation, however often it is read.
-            result.server = result.server.map(|server| LoadServerUse { rss_bytes: 0, ..server });
-            return Ok(result);
-        }
-        self.launches += 1;
-        let mut open = self.context.open(&self.target, &format!("{}{:02}-", self.prefix, self.launches))?;
-        warm(&mut open, self.context)?;
-        measure_once(&mut open, &self.request, objective)
-    }
-}
-
-/// Window limit of a capacity search that is one of many observations.
-const MAX_SEARCH_WINDOWS: usize = 30;
-/// Half of the interval width to reach, as a share; the scatter between launches is added to it.
-const SEARCH_HALF_WIDTH: f64 = 0.05;
-
-/// Warms a target up. A server without a valid response is measured all the same: its record says why.
-fn warm(open: &mut OpenTarget, context: &ExperimentContext) -> Result<(), LoadError> {
-    match open.warm(context.flags.warm_limit()) {
-        Ok(_) | Err(LoadError::NoValidResponse { .. }) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// One observation: a run and, if there is an objective and the run can be used, a search for the capacity.
-fn measure_once(
-    open: &mut OpenTarget,
-    request: &LoadRequest,
-    objective: Option<&Objective>,
-) -> Result<LoadResult, LoadError> {
-    let mut result = open.load.run(request)?;
-    result.start_ns = open.start_ns();
-    let is_usable = result.unusable_because().is_none() && result.void_because().is_none();
-    let Some(objective) = objective.filter(|_| is_usable) else { return Ok(result) };
-    if let Some(conditions) = &mut result.conditions {
-        conditions.add_objective(objective);
-    }
-    let plan = CapacityPlan {
-        objective: objective.clone(),
-        window: request.window,
-        warmup: request.warmup,
-        half_width: SEARCH_HALF_WIDTH,
-        max_windows: MAX_SEARCH_WINDOWS,
-        confirm: Duration::ZERO,
-        curve: false,
-    };
-    open.load.judge_by(Some(objective.clone()));
-    let capacity = find_capacity(&mut open.load, &plan, &mut |_| {})?;
-    open.load.judge_by(None);
-    let why = || {
-        match (&capacity.ended_early, capacity.stalls_decide) {
-        (Some(why), _) if why == "interrupted" => LoadError::Interrupted,
-        (Some(why), _) => LoadError::Failed(format!("the search for the capacity ended early: {why}")),
-        (None, Some(_)) => LoadError::Failed(
-            "the capacities cannot be compared, because one is undefined: whether a window met the objective \
-             depended on pauses of the server, not on the load. Find the cause of the pauses, or use longer \
-             windows (--duration)"
-                .to_owned(),
-        ),
-        (None, None) => LoadError::Failed(format!("no offered rate met {objective}")),
-    }
-    };
-    result.capacity_per_s =
-        Some(capacity.half_pass_per_s.filter(|_| capacity.ended_early.is_none()).ok_or_else(why)?);
-    Ok(result)
 }
 
 /// One line of progress.

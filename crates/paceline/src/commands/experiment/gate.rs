@@ -3,7 +3,8 @@
 //! The comparison is the one of `compare`; this command adds the exit status, the files for CI, and writing a baseline.
 
 use super::child::LoadFlags;
-use super::compare::{CompareFlags, compare, measure};
+use super::compare::{compare, measure};
+use super::compare_flags::CompareFlags;
 use super::gate_init::{self, InitArguments};
 use super::gate_output::GateOutput;
 use super::revision_gate::{self, RevisionFlags, Settings, SharedFlags};

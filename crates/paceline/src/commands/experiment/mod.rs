@@ -6,10 +6,13 @@
 pub mod capacity;
 mod child;
 pub mod compare;
+mod compare_flags;
+pub mod compare_rounds;
 pub mod gate;
 mod gate_init;
 mod gate_output;
 mod listener;
+mod measured_side;
 mod output;
 mod profiles;
 mod revision_gate;

@@ -1,7 +1,7 @@
 //! The settings of a gate between two revisions: the table `[gate]` of `paceline.toml`, and flags, which win.
 
 use crate::commands::experiment::child::LoadFlags;
-use crate::commands::experiment::compare::CompareFlags;
+use crate::commands::experiment::compare_flags::CompareFlags;
 use crate::commands::run::{duration, job_of};
 use crate::exit::{Complaint, Status};
 use crate::lab_folders::{complain, path_or_nothing};
