@@ -4,7 +4,7 @@
 //! renders the tables. If there is no store, none is created.
 
 use super::archive;
-use super::experiment::{compare, compare_rounds};
+use super::experiment::{MAX_RECORD_BYTES, compare, compare_rounds};
 use super::format::Format;
 use super::run::run_page;
 use crate::exit::{Complaint, Status, print};
@@ -221,7 +221,7 @@ fn check_run(file: &str, arguments: &Arguments) -> anyhow::Result<()> {
 /// The record of a run as text, Markdown, a page or a picture.
 fn run_record(file: &Path, rendering: Rendering) -> anyhow::Result<Printable> {
     let name = file.display();
-    let text = paceline_files::read_text(file, compare::MAX_FILE_BYTES)
+    let text = paceline_files::read_text(file, MAX_RECORD_BYTES)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
     let run = paceline_record::read_run(&text).map_err(|error| {
         Complaint::usage(format!("{name} is not the record of a run: {error}")).hint(

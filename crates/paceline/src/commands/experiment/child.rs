@@ -20,7 +20,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// The longest record that is read: far more than a run of hours writes.
-pub(super) const MAX_RECORD_BYTES: u64 = 1 << 28;
+pub const MAX_RECORD_BYTES: u64 = 1 << 28;
 
 /// Flags of the load that all experiments share.
 #[derive(clap::Args, Clone, Debug)]

@@ -3,7 +3,7 @@
 //! URLs and servers of the lab are measured in adjacent pairs; files hold earlier measurements: the record of a run, or
 //! the output of `compare` or `gate --save`. `gate` uses this module.
 
-use super::child::LoadFlags;
+use super::child::{LoadFlags, MAX_RECORD_BYTES};
 use super::compare_flags::CompareFlags;
 use super::compare_rounds::compared_rounds;
 use super::measured_side::MeasuredSide;
@@ -20,9 +20,6 @@ use paceline_experiment::{
 use paceline_host::CpuQuota;
 use paceline_web::Records;
 use std::path::Path;
-
-/// The longest file of results that is read.
-pub const MAX_FILE_BYTES: u64 = 1 << 28;
 
 /// Flags of `paceline compare`.
 #[derive(clap::Args)]
@@ -237,7 +234,7 @@ fn measure_like(
 /// Reads observations: the output of `gate --save`, or the record of a run as one observation.
 fn read_samples(path: &Path) -> anyhow::Result<SampleSet> {
     let name = path.display().to_string();
-    let text = paceline_files::read_text(path, MAX_FILE_BYTES)
+    let text = paceline_files::read_text(path, MAX_RECORD_BYTES)
         .map_err(|error| Complaint::usage(format!("cannot read {name}: {error}")))?;
     if let Ok(samples) = serde_json::from_str::<SampleSet>(&text) {
         let is_usable = |value: &f64| *value > 0.0 && value.is_finite();

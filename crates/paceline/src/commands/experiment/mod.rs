@@ -20,6 +20,8 @@ mod server;
 mod settled_cores;
 pub mod why;
 
+pub use child::MAX_RECORD_BYTES;
+
 use crate::exit::{Complaint, Status};
 use child::{ChildLoad, LoadFlags};
 use listener::all_descend_from;

@@ -4,7 +4,7 @@
 //! forth and back through the sides, so that a steady drift of the machine cancels out.
 
 use super::settings::{Settings, SettingsLoad};
-use crate::commands::experiment::child::{check, run_on};
+use crate::commands::experiment::child::{MAX_RECORD_BYTES, check, run_on};
 use crate::commands::experiment::settled_cores::SettledCores;
 use crate::exit::{self, Complaint};
 use crate::lab_folders::shepherd_command;
@@ -36,8 +36,6 @@ const QUIET_SHARE: f64 = 0.25;
 const QUIET_WAIT: Duration = Duration::from_secs(10);
 /// After this many repetitions in a row that were disturbed again, the machine counts as always busy.
 const MAX_FUTILE: u32 = 6;
-/// The longest record that is read.
-const MAX_RECORD_BYTES: u64 = 1 << 28;
 
 /// A side's server.
 pub struct SideServer {
