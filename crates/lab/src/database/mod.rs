@@ -8,25 +8,24 @@ mod commands;
 mod folder;
 mod items;
 mod rows;
+mod running;
 
 pub(crate) use rows::returned;
+pub use running::RunningDatabase;
 
 use crate::launch::{LaunchError, RunningServer, Starter};
-use crate::node::RemoteDatabase;
 use crate::provision::{TEMPLATE_PREFIX, unfinished_templates};
 use crate::{Provisioner, Scratch, ServerState};
 use commands::{Commands, of_file, run_as};
-use paceline_catalogue::{
-    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, DatabaseAccess, Manifest, Variables, hex,
-};
+use paceline_catalogue::{DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, Manifest, Variables, hex};
 use paceline_host::{Id, port};
-use paceline_record::{DatabaseCounts, DatabaseReceipt, Stage};
+use paceline_record::{DatabaseReceipt, Stage};
+use running::LocalDatabase;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Another process may take the port between the lab's check and the database's bind.
@@ -76,35 +75,6 @@ pub(crate) fn fixed_port(database: &Database, server: &Manifest) -> Result<Optio
     }
 }
 
-/// A database that runs.
-pub struct RunningDatabase {
-    /// Its receipt.
-    pub receipt: DatabaseReceipt,
-    /// Its address for servers.
-    address: SocketAddr,
-    place: DatabasePlace,
-}
-
-/// The machine a database runs on.
-enum DatabasePlace {
-    /// This one.
-    Here(Box<LocalDatabase>),
-    /// Another one.
-    There(RemoteDatabase),
-}
-
-/// A database on this machine.
-struct LocalDatabase {
-    commands: Commands,
-    seed: u64,
-    /// The prefix of its launches' names.
-    id: String,
-    /// The variables of its start command.
-    variables: Variables,
-    /// Locked until it has ended; then its folder is removed.
-    scratch: Scratch,
-}
-
 impl Databases<'_> {
     /// Starts a database with the rows that `seed` draws, for launches of `server`.
     ///
@@ -138,7 +108,7 @@ impl Databases<'_> {
         let (launch, commands, variables) = self.launch(commands, id, cores, listen)?;
         let address = SocketAddr::new(listen.address, launch.address.port());
         let local = LocalDatabase { commands, seed, id: id.to_owned(), variables, scratch };
-        let running = RunningDatabase { receipt, address, place: DatabasePlace::Here(Box::new(local)) };
+        let running = RunningDatabase::here(receipt, address, local);
         match running.reset() {
             Ok(()) => Ok((launch, running)),
             Err(error) => {
@@ -283,88 +253,6 @@ impl Databases<'_> {
                 }
                 Err(error) => return Err(error),
             }
-        }
-    }
-}
-
-impl RunningDatabase {
-    /// A database on another machine.
-    pub(crate) fn there(receipt: DatabaseReceipt, address: SocketAddr, database: RemoteDatabase) -> Self {
-        Self { receipt, address, place: DatabasePlace::There(database) }
-    }
-
-    /// The variables for a server that uses it.
-    pub fn access(&self, pool: u32) -> DatabaseAccess {
-        let (host, port) = (self.address.ip().to_string(), self.address.port());
-        DatabaseAccess { database: self.receipt.id.clone(), host, port, pool }
-    }
-
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Starts it again after `ended`, on the same machine and port and with the data that it left.
-    ///
-    /// # Errors
-    /// [`LaunchError`], with nothing left running.
-    pub(crate) fn start_again(
-        &self,
-        cores: &[u32],
-        ended: RunningServer,
-    ) -> Result<RunningServer, LaunchError> {
-        match &self.place {
-            DatabasePlace::Here(local) => {
-                // Processes that outlived its first one would block the next start.
-                let _ = ended.stop();
-                let id = format!("{}-database-again", local.id);
-                local.commands.start(&id, cores, local.variables.clone())
-            }
-            DatabasePlace::There(database) => {
-                ended.forget();
-                let launched = database.start_again(cores)?;
-                Ok(RunningServer::there(database.processes(&launched), launched.address, launched.startup))
-            }
-        }
-    }
-
-    /// Replaces all rows by those of the launch's start.
-    ///
-    /// # Errors
-    /// [`LaunchError`] when the command fails.
-    pub fn reset(&self) -> Result<(), LaunchError> {
-        match &self.place {
-            DatabasePlace::Here(local) => local.commands.reset(local.seed),
-            DatabasePlace::There(database) => database.reset(),
-        }
-    }
-
-    /// Its counters.
-    ///
-    /// # Errors
-    /// [`LaunchError`] when its command fails or prints something else.
-    pub fn counts(&self) -> Result<DatabaseCounts, LaunchError> {
-        match &self.place {
-            DatabasePlace::Here(local) => local.commands.counts(),
-            DatabasePlace::There(database) => database.counts(),
-        }
-    }
-
-    /// The rows of `world`, by id.
-    ///
-    /// # Errors
-    /// [`LaunchError`] as [`RunningDatabase::counts`].
-    pub fn world(&self) -> Result<BTreeMap<u32, u32>, LaunchError> {
-        match &self.place {
-            DatabasePlace::Here(local) => local.commands.world(),
-            DatabasePlace::There(database) => database.world(),
-        }
-    }
-
-    /// Its data folder, on this machine.
-    pub fn folder(&self) -> Option<&Path> {
-        match &self.place {
-            DatabasePlace::Here(local) => Some(local.scratch.folder()),
-            DatabasePlace::There(_) => None,
         }
     }
 }
