@@ -72,14 +72,7 @@ impl RunningRound<'_> {
         context.provisioner.build(&planned.server, false)?;
         let pinning = self.pinning(planned, None);
         let server = planned.server.record(String::new());
-        let launch = RoundLaunch {
-            planned,
-            id: (context.new_id)(),
-            server: &server,
-            pinning: &pinning,
-            reserved: None,
-            certificate: context.provisioner.certificate(&planned.server),
-        };
+        let launch = RoundLaunch::new(context, planned, &server, &pinning, None);
         let folder = context.scratch.join(&launch.id);
         fs::create_dir_all(&folder).map_err(|source| LabError::File {
             action: "make",

@@ -39,6 +39,20 @@ pub(super) struct RoundLaunch<'a> {
     pub certificate: PathBuf,
 }
 
+impl<'a> RoundLaunch<'a> {
+    /// A launch with a new id.
+    pub fn new(
+        context: &RoundContext<'_>,
+        planned: &'a PlannedLaunch,
+        server: &'a Server,
+        pinning: &'a Pinning,
+        reserved: Option<&'a ReservedMachines>,
+    ) -> Self {
+        let certificate = context.provisioner.certificate(&planned.server);
+        Self { planned, id: (context.new_id)(), server, pinning, reserved, certificate }
+    }
+}
+
 /// The validations: of the server itself, and of the same answers through the balancer if there is one.
 pub(super) struct Validations {
     pub(super) direct: ValidationResult,
@@ -73,16 +87,7 @@ impl RunningRound<'_> {
             };
             let reserved = reserved.as_ref();
             let pinning = self.pinning(&planned, reserved);
-            let id = (self.context.new_id)();
-            let certificate = self.context.provisioner.certificate(&planned.server);
-            let launch = RoundLaunch {
-                planned: &planned,
-                id,
-                server: &server,
-                pinning: &pinning,
-                reserved,
-                certificate,
-            };
+            let launch = RoundLaunch::new(self.context, &planned, &server, &pinning, reserved);
             let done = self.run_launch(&launch)?.min(planned.cells.len());
             if done < planned.cells.len() && planned.is_whole() {
                 let message = "the server, balancer or database ended during the previous load".to_owned();
@@ -136,8 +141,19 @@ impl RunningRound<'_> {
         message: String,
     ) -> Result<(), LabError> {
         let fault = Fault { stage: Stage::Load, message, transient: false };
+        self.keep_failed(launch, done, &fault, "")
+    }
+
+    /// Records a fault for all cells of a launch but the first `done` ones.
+    fn keep_failed(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        done: usize,
+        fault: &Fault,
+        log_tail: &str,
+    ) -> Result<(), LabError> {
         for cell in launch.planned.cells.iter().skip(done) {
-            let trial = trial::failed(self.begin(launch, cell), fault.clone(), String::new());
+            let trial = trial::failed(self.begin(launch, cell), fault.clone(), log_tail.to_owned());
             self.keep(&trial)?;
         }
         Ok(())
@@ -328,10 +344,7 @@ impl RunningRound<'_> {
         fault: &Fault,
         log_tail: &str,
     ) -> Result<usize, LabError> {
-        for cell in &launch.planned.cells {
-            let trial = trial::failed(self.begin(launch, cell), fault.clone(), log_tail.to_owned());
-            self.keep(&trial)?;
-        }
+        self.keep_failed(launch, 0, fault, log_tail)?;
         Ok(launch.planned.cells.len())
     }
 
@@ -392,15 +405,8 @@ impl RunningRound<'_> {
     fn all_failed(&mut self, planned: &PlannedLaunch, fault: &Fault, log_tail: &str) -> Result<(), LabError> {
         let server = planned.server.record(String::new());
         let pinning = self.pinning(planned, None);
-        let id = (self.context.new_id)();
-        let certificate = self.context.provisioner.certificate(&planned.server);
-        let launch =
-            RoundLaunch { planned, id, server: &server, pinning: &pinning, reserved: None, certificate };
-        for cell in &planned.cells {
-            let trial = trial::failed(self.begin(&launch, cell), fault.clone(), log_tail.to_owned());
-            self.keep(&trial)?;
-        }
-        Ok(())
+        let launch = RoundLaunch::new(self.context, planned, &server, &pinning, None);
+        self.keep_failed(&launch, 0, fault, log_tail)
     }
 }
 
