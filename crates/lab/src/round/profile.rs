@@ -9,11 +9,10 @@ use super::{RoundEvent, RunningRound};
 use crate::deployment::Deployment;
 use crate::generator::{Assignment, follow, profiler};
 use crate::launch::LaunchError;
-use crate::{LabError, trial};
+use crate::trial;
 use paceline_catalogue::{Cell, PlannedLaunch};
 use paceline_record::{LoopKind, Run, Stage};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,16 +72,7 @@ impl RunningRound<'_> {
         let pinning = self.pinning(planned, None);
         let server = planned.server.record(String::new());
         let launch = RoundLaunch::new(context, planned, &server, &pinning, None);
-        let folder = context.scratch.join(&launch.id);
-        fs::create_dir_all(&folder).map_err(|source| LabError::File {
-            action: "make",
-            path: folder.clone(),
-            source,
-        })?;
-        let run = self.profiled_in(&launch, &folder);
-        // The files left there are not needed.
-        let _ = fs::remove_dir_all(&folder);
-        run
+        self.in_folder(&launch, |round, folder| round.profiled_in(&launch, folder))
     }
 
     fn profiled_in(&mut self, launch: &RoundLaunch<'_>, folder: &Path) -> Result<Run, LaunchError> {

@@ -161,19 +161,28 @@ impl RunningRound<'_> {
 
     /// One start of the server. Returns how many of the cells are done.
     fn run_launch(&mut self, launch: &RoundLaunch<'_>) -> Result<usize, LabError> {
+        self.in_folder(launch, |round, folder| round.run_launch_in(launch, folder))
+    }
+
+    /// Calls `work` with a folder for the files of a launch, which exists only meanwhile.
+    pub(super) fn in_folder<T, E: From<LabError>>(
+        &mut self,
+        launch: &RoundLaunch<'_>,
+        work: impl FnOnce(&mut Self, &Path) -> Result<T, E>,
+    ) -> Result<T, E> {
         let folder = self.context.scratch.join(&launch.id);
         fs::create_dir_all(&folder).map_err(|source| LabError::File {
             action: "make",
             path: folder.clone(),
             source,
         })?;
-        let done = self.run_launch_in(launch, &folder);
+        let result = work(self, &folder);
         // The files left there are not needed.
         let _ = fs::remove_dir_all(&folder);
-        done
+        result
     }
 
-    /// The same, with its files in a folder.
+    /// One start of the server, with its files in a folder.
     fn run_launch_in(&mut self, launch: &RoundLaunch<'_>, folder: &Path) -> Result<usize, LabError> {
         let network = match launch.reserved {
             // On several machines each has its own network.

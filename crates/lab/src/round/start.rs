@@ -69,7 +69,7 @@ impl RunningRound<'_> {
             roles.push(RoleProcesses::new(ProcessRole::Instance, number as u32, cores, instance));
         }
         let (launch, running_balancer) =
-            self.start_balancer(round_launch, balanced, balancer, addresses, folder)?;
+            self.start_balancer(round_launch, first, balanced, balancer, addresses, folder)?;
         roles.push(RoleProcesses::new(ProcessRole::Balancer, 0, &round_launch.pinning.balancer, launch));
         Ok((Some(running_balancer), database))
     }
@@ -164,31 +164,26 @@ impl RunningRound<'_> {
     fn start_balancer(
         &self,
         round_launch: &RoundLaunch<'_>,
+        first: &Cell,
         balanced: &BalancedLoad,
         balancer: &Balancer,
         instances: Vec<SocketAddr>,
         folder: &Path,
     ) -> Result<(RunningServer, RunningBalancer), LaunchError> {
-        let fault = |message: &str| LaunchError::fault(Stage::Start, message, false);
-        let cell = round_launch
-            .planned
-            .cells
-            .first()
-            .ok_or_else(|| fault("a launch has no trials; this is a bug in Paceline"))?;
-        let listen = instances
-            .first()
-            .ok_or_else(|| fault("a load balancer has no server instances; this is a bug in Paceline"))?
-            .ip();
+        let instance = instances.first().ok_or_else(|| {
+            let message = "a load balancer has no server instances; this is a bug in Paceline";
+            LaunchError::fault(Stage::Start, message, false)
+        })?;
         let most = round_launch.planned.cells.iter().map(|cell| u64::from(cell.load.connections)).max();
         let order = BalancerOrder {
             id: format!("{}-balancer", round_launch.id),
             balancer: balancer.folder.clone(),
             policy: balanced.policy.clone(),
             connections: most.unwrap_or(0),
+            listen: instance.ip(),
             instances,
-            listen,
             cores: round_launch.pinning.balancer.clone(),
-            ready: (*cell.case).clone(),
+            ready: (*first.case).clone(),
         };
         match round_launch.reserved.and_then(|reserved| Some((reserved, reserved.balancer()?))) {
             Some((reserved, node)) => {
