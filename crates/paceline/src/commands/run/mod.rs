@@ -3,6 +3,7 @@
 //! Flags become a job (`flags.rs` and its groups), which the crate `run` executes; this module prints its record and
 //! returns the exit status. The lab starts this command as a child process.
 
+mod argv;
 mod changing_load;
 mod connections;
 mod curl;
@@ -43,6 +44,7 @@ use super::dashboards::Dashboards;
 use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
 use anyhow::Context as _;
+use argv::argv;
 use clap::{Args as _, FromArgMatches as _};
 use explain::{explain, explain_through};
 use lua::RunScript;
@@ -227,40 +229,6 @@ fn sinks(outputs: &output_flags::OutputFlags, series: Vec<String>) -> anyhow::Re
     Ok(sinks)
 }
 
-/// The command line, with the values of secret header fields and credentials replaced, since records are shared.
-fn argv(flags: &Arguments) -> Vec<String> {
-    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let masked = arguments.map(|argument| without_secret(argument, &flags.request.headers)).map(|argument| {
-        without_credentials(argument, [&flags.request.auth, &flags.request.bearer, &flags.curl])
-    });
-    let proxy = flags.target.proxy.as_ref().and_then(|proxy| proxy.credentials.as_ref());
-    match proxy {
-        Some(secret) => masked.map(|argument| argument.replace(&format!("{secret}@"), "***@")).collect(),
-        None => masked.collect(),
-    }
-}
-
-/// An argument without the value of `--auth`, `--bearer` or `--curl`.
-fn without_credentials(argument: String, secrets: [&Option<String>; 3]) -> String {
-    let given = secrets.into_iter().flatten().filter(|value| !value.is_empty());
-    let before = given.filter_map(|value| argument.strip_suffix(value.as_str())).next();
-    before.map_or_else(|| argument.clone(), |before| format!("{before}{}", paceline_job::MASKED))
-}
-
-/// Masks an argument that is, or ends with, a given header field (`-H FIELD`, `-HFIELD`, `--header=FIELD`).
-fn without_secret(argument: String, headers: &[String]) -> String {
-    let masked = headers.iter().find_map(|field| {
-        let before = argument.strip_suffix(field.as_str())?;
-        match field.split_once(':') {
-            Some((name, _)) if paceline_job::is_secret(name) => {
-                Some(format!("{before}{name}: {}", paceline_job::MASKED))
-            }
-            _ => None,
-        }
-    });
-    masked.unwrap_or(argument)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,21 +293,5 @@ mod tests {
             );
             assert!(line.is_some_and(|line| line.ends_with(&numbers)), "{row}: {line:?}");
         }
-    }
-
-    #[test]
-    fn secrets_are_not_in_the_command_line() {
-        let field = "authorization: Bearer x".to_owned();
-        let headers = [field.clone(), "X-Shown: yes".to_owned()];
-        for (argument, expected) in [
-            ("authorization: Bearer x", "authorization: ***"),
-            ("-Hauthorization: Bearer x", "-Hauthorization: ***"),
-            ("--header=authorization: Bearer x", "--header=authorization: ***"),
-            ("X-Shown: yes", "X-Shown: yes"),
-            ("http://a/", "http://a/"),
-        ] {
-            assert_eq!(without_secret(argument.to_owned(), &headers), expected);
-        }
-        assert_eq!(without_secret(field.clone(), &[]), field, "not a header");
     }
 }
