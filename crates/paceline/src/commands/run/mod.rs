@@ -50,6 +50,7 @@ use explain::{explain, explain_through};
 use lua::RunScript;
 use paceline_engine::StopFlag;
 use paceline_job::Job;
+use paceline_judge::gate::Gate;
 use paceline_record::Run;
 use paceline_report::LiveMetrics;
 use paceline_run::{Inputs, PhaseEventWriter, Prepared, RunObservers, Sink};
@@ -92,8 +93,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
+    run_alone(&arguments, job, gates, events, &mut inputs)
+}
+
+/// Carries the job out in this process alone, or shows its requests with `--debug`.
+fn run_alone(
+    arguments: &Arguments,
+    job: Job,
+    gates: Vec<Gate>,
+    events: Option<PhaseEventWriter>,
+    inputs: &mut Inputs,
+) -> anyhow::Result<Status> {
+    let outputs = &arguments.output;
     let repeated = outputs.repeating_flag().map(|flag| repeat::repeatable(&job, flag)).transpose()?;
-    let mut prepared = Prepared::new(job, gates, &mut inputs).map_err(explain)?;
+    let mut prepared = Prepared::new(job, gates, inputs).map_err(explain)?;
     // The lab follows the events and watches the server itself.
     if !arguments.target.pid.is_empty() || outputs.events.is_none() {
         prepared.watch_server(&arguments.target.pid).map_err(explain)?;
@@ -102,23 +115,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
         prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
         return debug::run(&prepared);
     }
-    let source = lua::source(&prepared.settings.job, &mut inputs)?;
-    output_flags::keep_inputs(&inputs, &outputs.outputs())?;
+    let source = lua::source(&prepared.settings.job, inputs)?;
+    output_flags::keep_inputs(inputs, &outputs.outputs())?;
     for path in outputs.written_at_the_end() {
         crate::file::check_writable(path).context(Complaint::environment("nothing was measured"))?;
     }
     let series = arguments.metrics.open(&mut prepared).map_err(explain)?;
     prepared.notices.iter().for_each(|notice| crate::exit::say(notice));
     let mut sinks = sinks(outputs, series)?;
-    let view = live_views(&arguments, &mut sinks)?;
+    let view = live_views(arguments, &mut sinks)?;
     let observers = RunObservers { events, sinks, on_phase: None };
     let stop = process::listen()?;
     let script = source.as_deref().map(|source| RunScript::begin(source, &mut prepared, stop)).transpose()?;
     let proxy = prepared.settings.job.proxy.clone();
     let in_words = |error| lua::explain(script.as_ref(), explain_through(error, proxy.as_ref()));
-    let (mut run, unwritten) = prepared.carry_out(argv(&arguments), observers, stop).map_err(in_words)?;
+    let (mut run, unwritten) = prepared.carry_out(argv(arguments), observers, stop).map_err(in_words)?;
     if let Some(job) = repeated.filter(|_| !run.stopped) {
-        observe_server(&mut run, job, source.as_deref(), &arguments, stop);
+        observe_server(&mut run, job, source.as_deref(), arguments, stop);
     }
     script.iter().for_each(|script| script.add_to(&mut run));
     write_results::write_results(&run, outputs, unwritten.into_iter().map(anyhow::Error::from).collect())?;
