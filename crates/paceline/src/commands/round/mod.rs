@@ -5,6 +5,7 @@
 mod flags;
 mod generator;
 mod machine;
+mod new_round;
 mod open;
 mod plan;
 mod profiles;

@@ -15,7 +15,7 @@ use paceline_stats::counted;
 use std::time::Duration;
 
 /// A round before anything has been started for it.
-pub struct NewRound {
+pub struct PlannedRound {
     /// Its record.
     pub round: Round,
     /// Its resolved plan.

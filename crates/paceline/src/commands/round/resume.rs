@@ -5,7 +5,7 @@
 
 use super::flags::ResumeFlags;
 use super::machine;
-use super::plan::NewRound;
+use super::plan::PlannedRound;
 use crate::exit::Complaint;
 use crate::lab_folders::complain;
 use crate::store_location;
@@ -27,7 +27,7 @@ pub fn resumed(
     flags: &ResumeFlags,
     catalogue: &Catalogue,
     store: &Store,
-) -> anyhow::Result<(NewRound, Option<FileLock>)> {
+) -> anyhow::Result<(PlannedRound, Option<FileLock>)> {
     let id = find_round(id, plan, catalogue, store)?.id;
     let lock = machine::lock_round(&Id::parse(&id).map_err(|error| forged(&error, store))?, store)?;
     // Read after locking: another process may just have resumed it.
@@ -52,7 +52,7 @@ pub fn resumed(
     if let Some(change) = without(&gone).filter(|change| !round.changes.contains(change)) {
         round.changes.push(change);
     }
-    Ok((NewRound { round, resolution, launches, gone, warm_up: plan.launch_warm_up() }, lock))
+    Ok((PlannedRound { round, resolution, launches, gone, warm_up: plan.launch_warm_up() }, lock))
 }
 
 /// Refuses servers on another machine than before: with Slurm, `--listen` decides where they run, and the record of a
