@@ -3,8 +3,7 @@
 //! `carry_out` counts with it, first the kept trials and then each new one; `estimate` shows the rest. The binary's
 //! `round/store.rs` stores the trials. The record defines which trials are usable.
 
-use paceline_catalogue::key_of;
-use paceline_catalogue::{Cell, PlannedLaunch};
+use paceline_catalogue::{Cell, PlannedLaunch, key_of};
 use paceline_record::Trial;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Markdown (GitHub's tables): every column, figures aligned right, notes and legend as lists.
 //!
-//! Called by [`Report::markdown`]. Cells come from `columns.rs` and `sheet.rs`, sentences from `sentences.rs`,
+//! Called by [`Report::markdown`]. Cells come from `columns.rs` and `sheets/`, sentences from `sentences.rs`,
 //! as for a terminal; this file escapes them and puts them in the order of a page. No column is left out because of its
 //! width.
 

@@ -1,6 +1,6 @@
 //! Numbers for people: no more digits than the launches support, with thousands separators.
 //!
-//! Called by `columns.rs`, `sheet.rs` and `sentences.rs`. CSV and JSON do not use it: they contain every digit.
+//! Called by `columns.rs`, `sheets/` and `sentences.rs`. CSV and JSON do not use it: they contain every digit.
 //! `run_text/quantity.rs` rounds the figures of one run, whose spread is unknown.
 
 use crate::Figure;

@@ -1,6 +1,6 @@
 //! Parses gates: `--slo 'response.p99<10ms'`, `--slo 'achieved>=99%'`, `--max-errors 0.1%`.
 //!
-//! An error suggests the nearest valid word. The record crate judges whether a run passes a gate, from the record
+//! An error suggests the nearest valid word. The judge crate judges whether a run passes a gate, from the record
 //! alone.
 
 use crate::exit::Complaint;

@@ -1,6 +1,6 @@
 //! Judges this machine as a measuring instrument; a pure function of the figures.
 //!
-//! It judges the machine as it is now. Single runs are judged in the record crate, which also provides the limit of a
+//! It judges the machine as it is now. Single runs are judged in the judge crate, which also provides the limit of a
 //! disturbance that is too large.
 
 use super::experiment::{SelftestResults, TruePercentiles};
