@@ -282,7 +282,10 @@ fn complete(
     list: &str,
 ) -> Result<Vec<(String, String)>, SlurmError> {
     if list.is_empty() {
-        return Err(SlurmError::Failed { command: "squeue", said: format!("it lists no nodes of job {job}") });
+        return Err(SlurmError::Failed {
+            command: "squeue",
+            said: format!("it lists no nodes of job {job}"),
+        });
     }
     let asked: u64 = roles.iter().map(|(_, count)| u64::from(*count)).sum();
     if (assigned.len() as u64) < asked {

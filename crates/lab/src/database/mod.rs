@@ -17,7 +17,9 @@ use crate::launch::{LaunchError, RunningServer, Starter};
 use crate::provision::{TEMPLATE_PREFIX, unfinished_templates};
 use crate::{Provisioner, Scratch, ServerState};
 use commands::{Commands, of_file, run_as};
-use paceline_catalogue::{DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, Manifest, Variables, hex};
+use paceline_catalogue::{
+    DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, Database, Manifest, Variables, hex,
+};
 use paceline_host::{Id, port};
 use paceline_record::{DatabaseReceipt, Stage};
 use running::LocalDatabase;

@@ -268,7 +268,9 @@ mod tests {
     #[test]
     fn a_skipped_test_is_named_by_the_id_that_it_would_have() {
         let test = |database: &str| {
-            format!("{{ \"db_url\": \"/db\", \"port\": 80, \"language\": \"Go\", \"database\": \"{database}\" }}")
+            format!(
+                "{{ \"db_url\": \"/db\", \"port\": 80, \"language\": \"Go\", \"database\": \"{database}\" }}"
+            )
         };
         let (postgres, mongo) = (test("postgres"), test("MongoDB"));
         let text = format!(
