@@ -527,3 +527,37 @@ fn the_outcome_of_a_job_is_that_of_the_gate_and_not_of_its_exit_status() {
         assert!(written.starts_with(&format!("outcome={outcome}\n")), "{status}: {written}");
     }
 }
+
+#[test]
+fn the_script_for_other_ci_systems_becomes_the_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["paceline/bin", "repository"] {
+        std::fs::create_dir_all(path(name)).unwrap();
+    }
+    std::fs::write(path("paceline/bin/paceline"), "#!/bin/sh\necho $$ \"$@\" >gate.md\n").unwrap();
+    std::fs::set_permissions(path("paceline/bin/paceline"), Permissions::from_mode(0o755)).unwrap();
+    let packed = ["-czf", "archive.tar.gz", "paceline"];
+    assert!(Command::new("tar").args(packed).current_dir(folder.path()).status().unwrap().success());
+    for is_kept in [false, true] {
+        if is_kept {
+            std::fs::remove_file(path("archive.tar.gz")).unwrap();
+        }
+        std::fs::write(path("repository/gate.xml"), "of an earlier gate").unwrap();
+        let mut job = Command::new("sh")
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci/gate.sh"))
+            .env("ARCHIVE", path("archive.tar.gz"))
+            .env("BASE", "main")
+            .env("XDG_CACHE_HOME", path("cache"))
+            .current_dir(path("repository"))
+            .spawn()
+            .unwrap();
+        // A signal to the job is one to the gate, because it is the same process.
+        let process = job.id();
+        assert!(job.wait().unwrap().success(), "{is_kept}");
+        let seen = std::fs::read_to_string(path("repository/gate.md")).unwrap();
+        assert!(seen.starts_with(&format!("{process} gate --base main ")), "{process}: {seen}");
+        assert!(!path("repository/gate.xml").exists(), "{is_kept}");
+        assert_eq!(std::fs::read_dir(path("cache/paceline/programs")).unwrap().count(), 1, "{is_kept}");
+    }
+}
