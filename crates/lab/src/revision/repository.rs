@@ -130,6 +130,10 @@ impl Repository {
         let index =
             PathBuf::from(self.git(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?);
         let copy = scratch.join("index");
+        // Left by a gate that was killed: git refuses a locked index. An error shows in the copy.
+        for left in [&copy, &scratch.join("index.lock")] {
+            let _ = std::fs::remove_file(left);
+        }
         let error = |source| LabError::File { action: "copy", path: index.clone(), source };
         if index.exists() {
             std::fs::copy(&index, &copy).map_err(error)?;

@@ -71,6 +71,17 @@ fn commit(root: &Path, subject: &str) {
 }
 
 #[test]
+fn a_killed_gate_does_not_lock_the_copy_of_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("repository");
+    make_repository(&root);
+    std::fs::write(root.join("new"), "text").unwrap();
+    std::fs::write(folder.path().join("index.lock"), "").unwrap();
+    let revision = Repository::find(&root).unwrap().uncommitted(folder.path(), &[]).unwrap().unwrap();
+    assert!(revision.shown.ends_with(" and 1 changed file)"), "{}", revision.shown);
+}
+
+#[test]
 fn only_the_own_worktree_is_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("repository");
