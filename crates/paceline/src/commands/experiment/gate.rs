@@ -105,10 +105,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     };
     let output = &arguments.output;
     let compared = compare([baseline, candidate], &arguments.flags, arguments.load);
-    let comparison = compared.or_else(|error| {
-        output.write_error(&error)?;
-        Err(error)
-    })?;
+    let comparison = compared.inspect_err(|error| output.write_error(error))?;
     let policy = if arguments.fail_undecided { GatePolicy::FailUndecided } else { GatePolicy::PassUndecided };
     let result = judge_gate(&comparison, policy);
     output.write(|format| render(&comparison, &result, format), &gate_annotations(&result))?;
@@ -118,10 +115,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
 
 /// A gate between two revisions of the repository in the current folder.
 fn of_revisions(arguments: &Arguments) -> anyhow::Result<Status> {
-    let settings = revision_settings(arguments).or_else(|error| {
-        arguments.output.write_error(&error)?;
-        Err(error)
-    })?;
+    let settings = revision_settings(arguments).inspect_err(|error| arguments.output.write_error(error))?;
     revision_gate::run(&settings, &arguments.output)
 }
 

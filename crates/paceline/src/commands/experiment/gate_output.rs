@@ -89,25 +89,27 @@ impl GateOutput {
     }
 
     /// Writes the files for CI if the gate has no result, whatever the reason: CI reads them, not the exit status
-    /// alone. The files that cannot say so are removed, because CI would publish those of an earlier gate.
-    pub fn write_error(&self, error: &anyhow::Error) -> anyhow::Result<()> {
+    /// alone. The files that cannot say so are removed, because CI would publish those of an earlier gate. A file that
+    /// cannot be written is only reported: `error` is what the caller returns, and may have the same cause, a full disk.
+    pub fn write_error(&self, error: &anyhow::Error) {
         // The reader of the printed result closed it early.
         if exit::status_of(error) == Status::Done {
-            return Ok(());
+            return;
         }
         let reason = exit::failure_text(error);
         for (path, format) in self.files() {
-            let text: Printable = match format {
-                Format::Junit => gate_error_junit(&reason).into(),
-                Format::Markdown | Format::Text => gate_error_markdown(&reason).into(),
+            let write = |text: Printable| file::write_whole(path, text.as_bytes());
+            let written = match format {
+                Format::Junit => write(gate_error_junit(&reason).into()),
+                Format::Markdown | Format::Text => write(gate_error_markdown(&reason).into()),
                 Format::Json | Format::Html | Format::Csv | Format::Svg | Format::Hgrm => {
-                    file::remove_stale(path)?;
-                    continue;
+                    file::remove_stale(path)
                 }
             };
-            file::write_whole(path, text.as_bytes())?;
+            if let Err(failure) = written {
+                exit::say(&format!("paceline: {}", exit::failure_text(&failure)));
+            }
         }
-        Ok(())
     }
 
     fn files(&self) -> impl Iterator<Item = (&Path, Format)> {
@@ -149,15 +151,15 @@ mod tests {
             report: Some(file("gate.json")),
             ..printed_only()
         };
-        output.write_error(&Complaint::environment("no free port").into()).unwrap();
+        output.write_error(&Complaint::environment("no free port").into());
         assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("no free port"));
         assert!(!file("gate.html").exists() && !file("gate.json").exists());
         let no_response = Complaint::failed("no valid response").hint("look at its log");
-        output.write_error(&no_response.into()).unwrap();
+        output.write_error(&no_response.into());
         assert!(
             std::fs::read_to_string(file("gate.xml")).unwrap().contains("no valid response: look at its log")
         );
-        output.write_error(&Complaint::interrupted("interrupted in a build").into()).unwrap();
+        output.write_error(&Complaint::interrupted("interrupted in a build").into());
         assert!(std::fs::read_to_string(file("gate.xml")).unwrap().contains("interrupted in a build"));
     }
 
@@ -172,6 +174,8 @@ mod tests {
         };
         let error = output.write(|_| Ok(TerminalText::literal("passed\n").into()), "").unwrap_err();
         assert!(error.to_string().contains("gate.md"), "{error}");
-        assert_eq!(std::fs::read_to_string(junit).unwrap(), "passed\n");
+        assert_eq!(std::fs::read_to_string(&junit).unwrap(), "passed\n");
+        output.write_error(&Complaint::environment("the disk is full").into());
+        assert!(std::fs::read_to_string(&junit).unwrap().contains("the disk is full"));
     }
 }

@@ -21,16 +21,13 @@ use paceline_experiment::{
     regression_junit, regression_markdown, regression_text, run_regression,
 };
 use paceline_host::Interrupt;
-use paceline_lab::{Checkout, Checkouts, Repository, Revision};
+use paceline_lab::{Checkout, Checkouts, LabError, Repository, Revision};
 pub use settings::{RevisionFlags, Settings, SharedFlags};
 use std::path::{Path, PathBuf};
 
 /// Carries out the gate, writes its files and returns the exit status.
 pub fn run(settings: &Settings, output: &GateOutput) -> anyhow::Result<Status> {
-    let report = measure(settings, output).or_else(|error| {
-        output.write_error(&error)?;
-        Err(error)
-    })?;
+    let report = measure(settings, output).inspect_err(|error| output.write_error(error))?;
     output.write(|format| render(&report, format), &regression_annotations(&report))?;
     Ok(match report.outcome {
         RegressionOutcome::Passed => Status::Done,
@@ -56,7 +53,12 @@ fn measure(settings: &Settings, output: &GateOutput) -> anyhow::Result<Regressio
     let repository = Repository::find(&settings.here).map_err(complain)?;
     let checkouts = Checkouts::open(&repository, &settings.cache, shepherd_command()?, interrupt);
     let checkouts = checkouts.map_err(complain)?;
-    let [base, candidate] = revisions(settings, &repository, checkouts.folder(), output)?;
+    let found = revisions(settings, &repository, checkouts.folder(), output);
+    // Ctrl-C on a terminal ends git, too: what it did not do is no error of the repository.
+    let [base, candidate] = found.map_err(|error| match interrupt.requested() {
+        true => complain(LabError::Interrupted),
+        false => error,
+    })?;
     exit::say(&format!("base       {}\ncandidate  {}", base.shown, candidate.shown));
     let mut notes = settings.notes.clone();
     if base.tree == candidate.tree {
