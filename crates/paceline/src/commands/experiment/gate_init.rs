@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use paceline_catalogue::{GATE_FILE, toml_text};
 use paceline_lab::Repository;
 use std::fs;
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
 /// The path of the workflow.
@@ -110,16 +111,21 @@ pub fn run(arguments: &InitArguments) -> anyhow::Result<Status> {
 }
 
 fn write_new(path: &Path, text: &str) -> anyhow::Result<String> {
-    if path.exists() {
-        return Ok(format!("kept     {} (exists already)\n", path.display()));
-    }
     let cannot =
         |error: std::io::Error| Complaint::environment(format!("cannot write {}: {error}", path.display()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(cannot)?;
     }
-    fs::write(path, text).map_err(cannot)?;
-    Ok(format!("written  {}\n", path.display()))
+    // It does not follow a symbolic link of the repository to a file elsewhere.
+    match fs::File::create_new(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Ok(format!("kept     {} (exists already)\n", path.display()))
+        }
+        created => {
+            created.and_then(|mut file| file.write_all(text.as_bytes())).map_err(cannot)?;
+            Ok(format!("written  {}\n", path.display()))
+        }
+    }
 }
 
 /// The name of the package in `Cargo.toml`, or of the folder: what a build is probably called.
