@@ -72,6 +72,15 @@ impl TestRepository {
         command
     }
 
+    /// A value of PATH with a script as the first program of this name.
+    fn path_with(&self, name: &str, script: &str) -> String {
+        let programs = self.folder.path().join("programs");
+        std::fs::create_dir(&programs).unwrap();
+        std::fs::write(programs.join(name), script).unwrap();
+        std::fs::set_permissions(programs.join(name), Permissions::from_mode(0o755)).unwrap();
+        format!("{}:{}", programs.display(), std::env::var("PATH").unwrap())
+    }
+
     /// Checks that git knows only the main worktree, and that nothing was added to it.
     fn assert_clean(&self, changes: &str) {
         assert_eq!(self.git(&["worktree", "list"]).lines().count(), 1);
@@ -186,14 +195,10 @@ fn profiles_of_both_sides_or_why_there_are_none_are_beside_the_result() {
 #[test]
 fn a_profiler_without_rights_does_not_change_the_result() {
     let repository = TestRepository::new("");
-    let programs = repository.folder.path().join("programs");
-    std::fs::create_dir(&programs).unwrap();
     let perf = "#!/bin/sh\ntest \"$1\" = --version && exec echo perf version 0\necho Error: not permitted >&2; exit 255\n";
-    std::fs::write(programs.join("perf"), perf).unwrap();
-    std::fs::set_permissions(programs.join("perf"), Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let flags = ["--budget", "1ms", "--path", "/hello", "--profile"];
-    let output = repository.gate_command(&flags).env("PATH", path).output().unwrap();
+    let output =
+        repository.gate_command(&flags).env("PATH", repository.path_with("perf", perf)).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     let report = report(&output);
     assert_eq!((report["outcome"].as_str(), report["blocks"].as_u64()), (Some("undecided"), Some(1)));
@@ -294,6 +299,49 @@ fn wrong_settings_exit_with_two_and_say_why() {
         let page = std::fs::read_to_string(&page).unwrap();
         assert!(page.starts_with("### Performance gate not evaluated"), "{page}");
     }
+}
+
+#[test]
+fn settings_that_no_run_can_have_are_found_before_the_builds() {
+    let repository = TestRepository::new("");
+    for (table, said) in [
+        ("ready = \"health\"", "the path \"health\" does not begin with /"),
+        ("window = \"0s\"", "the window is empty"),
+        ("[[gate.load]]\npath = \"/a b\"", "/a b"),
+        ("[[gate.load]]\nconnections = 0", "-c 0: use at least 1 connection"),
+        ("[[gate.load]]\nflags = [\"--replay\", \"missing.log\"]", "missing.log"),
+    ] {
+        let start = "base = \"main\"\nstart = \"true\"\nbuild = \"echo built; exit 9\"";
+        repository.write("paceline.toml", &format!("[gate]\n{start}\n{table}\n"));
+        let output = repository.gate(&[]);
+        assert_eq!(output.status.code(), Some(2), "{table}: {output:?}");
+        assert!(text(&output.stderr).contains(said), "{table}: {output:?}");
+    }
+}
+
+#[test]
+fn a_gate_needs_no_warm_up() {
+    let repository = TestRepository::new("");
+    let flags = ["--budget", "1ms", "--path", "/hello", "--warmup", "0s", "--max-errors", "0"];
+    let output = repository.gate(&[&flags[..], &["--records", "../records"]].concat());
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let records = repository.folder.path().join("records");
+    assert!(records.join("00-0-0-0.json").exists() && !records.join("00-0-0-warm-up.json").exists());
+}
+
+#[test]
+fn git_that_ends_with_an_interrupted_gate_is_no_error_of_the_repository() {
+    let repository = TestRepository::new("");
+    repository.write("number", "2");
+    let git = "#!/bin/sh\nPATH=${PATH#*:}\n\
+               case \"$*\" in *write-tree*) kill -TERM $PPID; echo 'fatal: killed' >&2; exit 128 ;; esac\n\
+               exec git \"$@\"\n";
+    let mut gate = repository.gate_command(&["--path", "/hello", "--markdown", "../gate.md"]);
+    let output = gate.env("PATH", repository.path_with("git", git)).output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let page = std::fs::read_to_string(repository.folder.path().join("gate.md")).unwrap();
+    assert!(page.contains("interrupted"), "{page}");
+    repository.assert_clean("M number");
 }
 
 #[test]
@@ -425,9 +473,13 @@ fn init_writes_what_it_can_find_out_and_overwrites_nothing() {
     assert!(paceline_catalogue::GateFile::read(&repository.root().join("paceline.toml")).unwrap().is_some());
     assert!(read(".github/workflows/performance.yml").contains("fetch-depth: 0"));
     repository.write("paceline.toml", "mine");
+    let workflow = repository.root().join(".github/workflows/performance.yml");
+    std::fs::remove_file(&workflow).unwrap();
+    std::os::unix::fs::symlink("../../../elsewhere", &workflow).unwrap();
     let again = init();
     assert_eq!(again.status.code(), Some(0), "{again:?}");
-    assert!(read("paceline.toml") == "mine" && text(&again.stdout).contains("kept"), "{again:?}");
+    assert!(read("paceline.toml") == "mine" && text(&again.stdout).matches("kept").count() == 2, "{again:?}");
+    assert!(!repository.folder.path().join("elsewhere").exists(), "a link leads out of the repository");
 }
 
 #[test]

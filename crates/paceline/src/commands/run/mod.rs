@@ -160,10 +160,11 @@ fn observe_server(
     }
 }
 
-/// The job of runs with these flags, which a child process without standard input carries out in a folder again and
-/// again.
-pub fn job_of(flags: &[String], folder: &Path) -> anyhow::Result<Job> {
-    let line = ["paceline run", "http://localhost/"].into_iter().chain(flags.iter().map(String::as_str));
+/// The job of runs with these flags, which a child process without standard input puts on a path of a server in a folder
+/// again and again. It is checked.
+pub fn job_of(path: &str, flags: &[String], folder: &Path) -> anyhow::Result<Job> {
+    let url = format!("http://localhost{path}");
+    let line = ["paceline run", url.as_str()].into_iter().chain(flags.iter().map(String::as_str));
     let parsed = Arguments::augment_args(clap::Command::new("paceline run"))
         .try_get_matches_from(line)
         .and_then(|matches| Arguments::from_arg_matches(&matches));
@@ -172,7 +173,11 @@ pub fn job_of(flags: &[String], folder: &Path) -> anyhow::Result<Job> {
         let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Complaint::usage(format!("the flags of the load, {}: {what}", flags.join(" ")))
     })?;
-    let job = arguments.job(&mut Inputs::of_child(folder))?;
+    let mut inputs = Inputs::of_child(folder);
+    let mut job = arguments.job(&mut inputs)?;
+    // What it notices, each run prints.
+    paceline_run::read_trace(&mut job, &mut inputs).map_err(explain)?;
+    job.check().map_err(|error| explain(error.into()))?;
     repeat::repeatable(&job, "a gate")
 }
 

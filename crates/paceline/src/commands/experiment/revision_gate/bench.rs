@@ -14,6 +14,7 @@ use paceline_experiment::{
 };
 use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{CoreTicks, CpuQuota, Interrupt};
+use paceline_job::format_duration;
 use paceline_lab::{CommandLaunch, Cores, LaunchError, RunningServer, Starter};
 use paceline_record::{Pinning, Run};
 use paceline_run::wall_clock;
@@ -181,9 +182,19 @@ impl<'a> Bench<'a> {
         self.futile.get() >= MAX_FUTILE
     }
 
-    /// The load that warms a server up after its start.
-    fn warm_up<'b>(&self, side: usize, load: &'b SettingsLoad, record: &'b str) -> SideLoad<'b> {
-        SideLoad { side, load, lengths: [Duration::ZERO, self.settings.warm_up], record }
+    /// Warms a server up with a load after its start, unless the settings have no warm-up.
+    fn warm_up(
+        &self,
+        server: &mut RunningServer,
+        side: usize,
+        load: &SettingsLoad,
+        record: &str,
+    ) -> Result<(), LoadError> {
+        if self.settings.warm_up.is_zero() {
+            return Ok(());
+        }
+        let lengths = [Duration::ZERO, self.settings.warm_up];
+        self.record(server, SideLoad { side, load, lengths, record }, None).map(drop)
     }
 
     /// The load of a window.
@@ -280,8 +291,8 @@ impl<'a> Bench<'a> {
             .map_err(|error| LoadError::Failed(format!("{}: {error}", flame_graph.display())))?;
         let flag = format!("--profile={}", flame_graph.display());
         let run = self
-            .record(&mut server, self.warm_up(side, load, &warm_up), None)
-            .and_then(|_| self.record(&mut server, self.measured(side, load, &window), Some(flag)));
+            .warm_up(&mut server, side, load, &warm_up)
+            .and_then(|()| self.record(&mut server, self.measured(side, load, &window), Some(flag)));
         server.stop().map_err(|error| LoadError::Failed(format!("cannot stop a server: {error}")))?;
         run
     }
@@ -306,7 +317,7 @@ impl<'a> Bench<'a> {
             }
             for side in order {
                 let record = format!("{number:02}-{index}-{side}-warm-up");
-                self.run(&mut servers[side], self.warm_up(side, load, &record))?;
+                self.warm_up(&mut servers[side], side, load, &record)?;
             }
             for (turn, side) in order.into_iter().chain(order.into_iter().rev()).enumerate() {
                 let record = format!("{number:02}-{index}-{side}-{turn}");
@@ -394,13 +405,12 @@ fn within_quota(cores: Cores, quota: Option<CpuQuota>) -> Cores {
 
 /// The arguments of `paceline run`.
 fn arguments(load: &SettingsLoad, url: &str, [warm_up, window]: [Duration; 2], record: &str) -> Vec<String> {
-    let milliseconds = |time: Duration| format!("{}ms", time.as_millis());
     let mut arguments: Vec<String> =
         ["run", url, "--format", "json", "--output", record].map(str::to_owned).to_vec();
     let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
     add("--connections", load.connections.to_string());
-    add("--warmup", milliseconds(warm_up));
-    add("--duration", milliseconds(window));
+    add("--warmup", format_duration(warm_up));
+    add("--duration", format_duration(window));
     if let Some(rate) = load.rate_per_s {
         add("--rate", rate.to_string());
     }

@@ -131,12 +131,15 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
     let beside = found.as_deref().and_then(Path::parent);
     let folders = [here, beside.unwrap_or(here)];
     let loads = loads(&file, &shared, folders, margins.as_deref())?;
+    let window = shared.flags.duration.or(file.window).unwrap_or(WINDOW);
+    if window.is_zero() {
+        return Err(Complaint::usage("the window is empty: `window` (--duration) must be above 0").into());
+    }
     let launch = |metric: &&GateMetric| is_of_launch(metric.metric);
     let note = |metric: &GateMetric| {
         format!("No load has {}, so its margin is not judged.", metric.metric.name_of(None))
     };
     let notes = unjudged(&loads, margins.as_deref()).into_iter().map(note).collect();
-    let first_path = loads.first().map_or("/", |load| load.path.as_str()).to_owned();
     Ok(Settings {
         here: here.to_owned(),
         cache: flags
@@ -151,11 +154,11 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         folder: folder(&file, found.as_deref()),
         env: file.env.clone(),
         pass_env: file.pass_env.clone(),
-        ready: (file.ready.clone().unwrap_or(first_path), file.ready_status.unwrap_or(200)),
+        ready: ready(&file, &loads)?,
         start_timeout: file.start_timeout.unwrap_or(START_TIMEOUT),
         build_timeout: file.build_timeout.unwrap_or(BUILD_TIMEOUT),
         budget: flags.budget.or(file.budget).unwrap_or(BUDGET),
-        window: shared.flags.duration.or(file.window).unwrap_or(WINDOW),
+        window,
         warm_up: shared.load.warmup.or(file.warm_up).unwrap_or(WARM_UP),
         launch: margins.iter().flatten().filter(launch).cloned().collect(),
         judge: if margins.is_some() { JudgeRule::All } else { JudgeRule::Quietest },
@@ -167,6 +170,21 @@ pub fn read(here: &Path, flags: &RevisionFlags, shared: SharedFlags<'_>) -> anyh
         profile: shared.flags.profile.clone(),
         undecided: shared.undecided,
     })
+}
+
+/// The path that shows that a server is ready, by default that of the first load, and the status of its response.
+fn ready(file: &GateFile, loads: &[SettingsLoad]) -> anyhow::Result<(String, u16)> {
+    let first = loads.first().map_or("/", |load| load.path.as_str());
+    let path = file.ready.as_deref().unwrap_or(first);
+    check_path(path)?;
+    Ok((path.to_owned(), file.ready_status.unwrap_or(200)))
+}
+
+fn check_path(path: &str) -> anyhow::Result<()> {
+    if path.starts_with('/') {
+        return Ok(());
+    }
+    Err(Complaint::usage(format!("{GATE_FILE}: the path {path:?} does not begin with /")).into())
 }
 
 /// The file, and where it was found.
@@ -265,14 +283,14 @@ fn under_load(metric: &GateMetric, shape: &LoadShape) -> Option<GateMetric> {
     is_sent.then(|| GateMetric { metric: of_loop, ..metric.clone() })
 }
 
-/// The shape of a load whose runs begin in `folder`. The flags are those of its runs, so that a wrong one is known before
-/// anything is built.
-fn shape_of(load: &GateFileLoad, folder: &Path) -> anyhow::Result<LoadShape> {
+/// The shape of a load on a path whose runs begin in `folder`. The flags are those of its runs, so that a wrong one is
+/// known before anything is built.
+fn shape_of(load: &GateFileLoad, path: &str, folder: &Path) -> anyhow::Result<LoadShape> {
     let connections = format!("--connections={}", load.connections.unwrap_or(CONNECTIONS));
     let flags = [connections, "--warmup=1s".to_owned(), "--duration=1s".to_owned()];
     let rate = load.rate.map(|rate| format!("--rate={rate}"));
     let flags: Vec<String> = flags.into_iter().chain(rate).chain(load.flags.iter().cloned()).collect();
-    let job = job_of(&flags, folder)?;
+    let job = job_of(path, &flags, folder)?;
     Ok(LoadShape {
         requests: job.requests.iter().map(|request| request.shown_name().to_owned()).collect(),
         is_open: job.load.is_open(),
@@ -287,7 +305,9 @@ fn settings_load(
     margins: Option<&[GateMetric]>,
     margin: f64,
 ) -> anyhow::Result<SettingsLoad> {
-    let shape = shape_of(&load, folder)?;
+    let path = load.path.clone().unwrap_or_else(|| "/".to_owned());
+    check_path(&path)?;
+    let shape = shape_of(&load, &path, folder)?;
     let metrics = match margins {
         Some(margins) => margins.iter().filter_map(|metric| under_load(metric, &shape)).collect(),
         None => {
@@ -298,7 +318,6 @@ fn settings_load(
                 .to_vec()
         }
     };
-    let path = load.path.unwrap_or_else(|| "/".to_owned());
     let rate = load.rate.map_or(String::new(), |rate| format!(" at {rate}/s"));
     Ok(SettingsLoad {
         name: load.name.unwrap_or_else(|| format!("{path}{rate}")),
@@ -344,13 +363,6 @@ fn loads(
             return Err(
                 Complaint::usage(format!("{GATE_FILE}: two loads have the name `{}`", load.name)).into()
             );
-        }
-        if !load.path.starts_with('/') {
-            return Err(Complaint::usage(format!(
-                "{GATE_FILE}: the path {:?} does not begin with /",
-                load.path
-            ))
-            .into());
         }
     }
     check_metrics(&loads, margins)?;
@@ -413,7 +425,10 @@ fn load_flags(shared: &SharedFlags<'_>) -> impl Iterator<Item = &'static str> {
 fn max_failures(file: &GateFile, shared: &SharedFlags<'_>) -> anyhow::Result<f64> {
     let of_file = file.max_errors.map_or(MAX_FAILURES, |most| most.0);
     let Some(text) = &shared.flags.max_errors else { return Ok(of_file) };
-    let percent = text.trim().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+    let percent = match text.trim() {
+        "0" => Some(0.0),
+        text => text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok()),
+    };
     percent.map(|percent| percent / 100.0).ok_or_else(|| {
         Complaint::usage(format!("--max-errors {text}: with --base, write a share such as 0.1%")).into()
     })
