@@ -35,6 +35,9 @@ struct Tool {
     prepare: &'static str,
 }
 
+/// The step of a workflow that installs node.
+const SET_UP_NODE: &str = "      - uses: actions/setup-node@v4\n        with: { node-version: lts/* }\n";
+
 /// The tools, the most specific first.
 const TOOLS: &[Tool] = &[
     Tool {
@@ -50,10 +53,16 @@ const TOOLS: &[Tool] = &[
         prepare: "",
     },
     Tool {
-        file: "package.json",
+        file: "package-lock.json",
         build: "npm ci && npm run build --if-present",
         start: "npm start",
-        prepare: "      - uses: actions/setup-node@v4\n        with: { node-version: lts/* }\n",
+        prepare: SET_UP_NODE,
+    },
+    Tool {
+        file: "package.json",
+        build: "npm install && npm run build --if-present",
+        start: "npm start",
+        prepare: SET_UP_NODE,
     },
     Tool {
         file: "requirements.txt",
