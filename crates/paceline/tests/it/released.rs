@@ -23,6 +23,21 @@ fn versions() -> Vec<PathBuf> {
     versions
 }
 
+#[test]
+fn files_that_name_the_latest_release_agree() {
+    let version = env!("CARGO_PKG_VERSION");
+    for (file, named) in [
+        ("action.yml", format!("default: {version}\n")),
+        ("docs/ci/github.yml", format!("/paceline@v{version}\n")),
+        ("README.md", format!("paceline-{version}-x86_64-linux.tar.gz")),
+        ("docs/installing.md", format!("paceline_{version}_amd64.deb")),
+        ("CHANGELOG.md", format!("\n## {version}\n")),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+        assert!(fs::read_to_string(path).unwrap().contains(&named), "{file} does not contain {named:?}");
+    }
+}
+
 /// Runs the binary in a folder; its results, if any, go to another one.
 fn paceline(folder: &Path, arguments: &[&str]) -> Output {
     let state = tempfile::tempdir().unwrap();
