@@ -597,7 +597,7 @@ fn the_script_for_other_ci_systems_becomes_the_gate() {
         }
         std::fs::write(path("repository/gate.xml"), "of an earlier gate").unwrap();
         let mut job = Command::new("sh")
-            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci/gate.sh"))
+            .args([concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci/gate.sh"), "--budget", "5m"])
             .env("ARCHIVE", path("archive.tar.gz"))
             .env("BASE", "main")
             .env("XDG_CACHE_HOME", path("cache"))
@@ -609,6 +609,7 @@ fn the_script_for_other_ci_systems_becomes_the_gate() {
         assert!(job.wait().unwrap().success(), "{is_kept}");
         let seen = std::fs::read_to_string(path("repository/gate.md")).unwrap();
         assert!(seen.starts_with(&format!("{process} gate --base main ")), "{process}: {seen}");
+        assert!(seen.ends_with(" --budget 5m\n"), "{seen}");
         assert!(!path("repository/gate.xml").exists(), "{is_kept}");
         assert_eq!(std::fs::read_dir(path("cache/paceline/programs")).unwrap().count(), 1, "{is_kept}");
     }
