@@ -146,7 +146,8 @@ impl Repository {
             ("GIT_COMMITTER_EMAIL", OsStr::new("paceline@localhost")),
         ];
         let snapshot = || {
-            git(&self.root, &["add", "--all", "."], &variables)?;
+            // With the user's core.safecrlf, git would refuse files whose line ends a commit changes.
+            git(&self.root, &["-c", "core.safecrlf=false", "add", "--all", "."], &variables)?;
             // Excluded from `add`, an ignored file would be an error.
             for name in &outputs {
                 let file = format!(":(top,literal){name}");

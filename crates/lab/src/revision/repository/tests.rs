@@ -57,6 +57,20 @@ fn a_folder_of_outputs_is_left_out_unless_it_has_sources() {
     assert_eq!(run(&["ls-tree", "-r", "--name-only", &revision.tree]), "source/a\nsource/b");
 }
 
+#[test]
+fn line_ends_that_a_commit_changes_are_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("repository");
+    make_repository(&root);
+    for (key, value) in [("core.autocrlf", "input"), ("core.safecrlf", "true")] {
+        git(&root, &["config", key, value], &[]).unwrap();
+    }
+    std::fs::write(root.join("new"), "a\r\nb\r\n").unwrap();
+    assert!(git(&root, &["add", "new"], &[]).is_err(), "the user's git refuses it");
+    let revision = Repository::find(&root).unwrap().uncommitted(folder.path(), &[]).unwrap().unwrap();
+    assert_eq!(git(&root, &["show", &format!("{}:new", revision.tree)], &[]).unwrap(), "a\nb");
+}
+
 /// Makes a repository with one commit on `main`.
 fn make_repository(root: &Path) {
     std::fs::create_dir(root).unwrap();
