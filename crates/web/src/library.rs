@@ -334,13 +334,16 @@ impl Library {
     /// The published figures beside those of the newest round of each plan.
     ///
     /// # Errors
-    /// [`WebError`] when a round cannot be read.
+    /// [`WebError`] when the rounds cannot be listed. A round that cannot be read is left out: its own page reports it.
     pub fn then(&self) -> Result<ThenPage, WebError> {
         let mut plans = BTreeSet::new();
         let rounds = self.index()?.rounds.into_iter();
         let newest = rounds.filter(|round| round.observed > 0 && plans.insert(round.plan.clone())).collect();
-        let of = |round: RoundEntry| Ok(ThenRound::from_page(round.clone(), self.round(&round.id)?.page()));
-        Ok(ThenPage { rounds: map_parallel(newest, of).into_iter().collect::<Result<_, WebError>>()? })
+        let of = |round: RoundEntry| {
+            let read = self.round(&round.id).ok()?;
+            Some(ThenRound::from_page(round, read.page()))
+        };
+        Ok(ThenPage { rounds: map_parallel(newest, of).into_iter().flatten().collect() })
     }
 
     /// The single run, where there is nothing else.
@@ -517,6 +520,27 @@ mod tests {
         let answers = library.answers().unwrap();
         let answers = String::from_utf8_lossy(answers.plain());
         assert!(answers.contains(&rounds[1].id), "the JSON question is answered by the older round");
+    }
+
+    #[test]
+    fn a_damaged_round_does_not_hide_the_published_figures_of_others() {
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["archive/sold-on-go-2026-11-21", "rabbit-hole-2026-11-21"] {
+            let from = history.join(name);
+            let to = folder.path().join(from.file_name().unwrap());
+            std::fs::create_dir(&to).unwrap();
+            for file in ["round.json", "trials.ndjson.gz"] {
+                std::fs::copy(from.join(file), to.join(file)).unwrap();
+            }
+        }
+        let plans = || -> BTreeSet<String> {
+            let then = Library::of_folder(folder.path()).unwrap().then().unwrap();
+            then.rounds.into_iter().map(|then| then.round.plan).collect()
+        };
+        assert_eq!(plans(), BTreeSet::from(["rabbit-hole", "sold-on-go"].map(str::to_owned)));
+        std::fs::write(folder.path().join("rabbit-hole-2026-11-21/trials.ndjson.gz"), "damaged").unwrap();
+        assert_eq!(plans(), BTreeSet::from(["sold-on-go".to_owned()]));
     }
 
     #[test]
