@@ -171,8 +171,8 @@ function loadKind(load: Load): string {
   return load.rate_per_s ? `${offeredRate(load.rate_per_s)}/s offered` : "open loop";
 }
 
-/** `closed loop, 64 connections, 10 s windows` or `2,000/s offered, 64 connections, 10 s windows`. */
-export function loadText(load: Load): string {
+/** `closed loop, 64 connections, 10 s windows` or `2,000/s offered, 64 connections, 10 s windows`, with its database at the end. */
+export function loadText(load: Load, withDatabase = true): string {
   const parts = [loadKind(load)];
   // Some imported reports do not say how many there were.
   if (load.connections > 0) parts.push(counted(load.connections, "connection"));
@@ -196,6 +196,8 @@ export function loadText(load: Load): string {
     parts.push(to[route]);
     if (fault) parts.push("one instance killed");
   }
+  if (load.tool) parts.push(`as ${load.tool.split(" ")[0]}`);
+  if (withDatabase && load.database?.database) parts.push(load.database.database);
   return parts.join(", ");
 }
 

@@ -29,6 +29,9 @@ export const databaseText = (database: string): string => database || "no databa
 /** The name of a server of a round; its id where the round does not know it. */
 export const serverName = (round: RoundPage, server: string): string => round.servers[server]?.name ?? server;
 
+/** The words of a load without the name of its database. */
+const withoutName = (load: Load): string => loadText(load, false);
+
 /** The words of a load without its database. */
 function withoutDatabase({ database: _, ...load }: Load): string {
   return loadText(load);
@@ -51,11 +54,11 @@ export function chooseTable(round: RoundPage, query: Query, wanted: (table: Tabl
     const largest = left.reduce<TablePage | undefined>((most, table) => (table.rows.length > (most?.rows.length ?? -1) ? table : most), undefined);
     // Where none has as many connections to its database, one of the same settings otherwise.
     const match = (text: (load: Load) => string) => alike && left.find((table) => text(table.load) === text(alike.load));
-    const same = key === "load" ? (match(loadText) ?? match(withoutDatabase)) : undefined;
+    const same = key === "load" ? (match(withoutName) ?? match(withoutDatabase)) : undefined;
     const value = values.includes(asked) ? asked : same ? part(same, key) : largest ? part(largest, key) : "";
     const texts = values.map((v) => {
       const load = left.find((table) => table.load.name === v)?.load;
-      return key === "load" && load ? loadText(load) : key === "machine" ? `machine ${v}` : words(v);
+      return key === "load" && load ? withoutName(load) : key === "machine" ? `machine ${v}` : words(v);
     });
     // Loads with equal settings, as in two plans of a source, differ only in their names.
     const options = values.map((value, at) => {

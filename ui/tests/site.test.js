@@ -670,12 +670,25 @@ test("a database is a choice, a heading and a filter", async () => {
   const page = await open(`${url}#/round/${roundOf("rounds-8-9")}?workload=fortunes`);
   await page.getByRole("group", { name: "database" }).getByRole("button", { name: "mariadb" }).click();
   await page.getByRole("heading", { name: /fortunes.*mariadb/ }).waitFor();
+  for (const view of ["Response times", "Over time"]) {
+    await page.getByRole("link", { name: view }).click();
+    await page.getByRole("heading", { name: new RegExp(`^(Service time|${view}) fortunes.*mariadb`) }).waitFor();
+  }
   await page.getByRole("link", { name: "All workloads" }).click();
   await page.getByRole("columnheader", { name: /mariadb/ }).first().waitFor();
   const all = await page.locator("thead th").count();
   await page.getByRole("group", { name: "database" }).getByRole("button", { name: "postgresql" }).click();
   await page.waitForFunction((count) => document.querySelectorAll("thead th").length < count, all);
   assert.equal(await page.getByRole("columnheader", { name: /mariadb/ }).count(), 0);
+  // Columns that the choice hides still count for the overall score.
+  await page.getByText(/over \d+ columns \(\d+ not shown\)/).waitFor();
+  await done(page);
+});
+
+test("a comparison of rounds names the database of each row", async () => {
+  const id = roundOf("rounds-8-9");
+  const page = await open(`${url}#/compare?a=${id}&b=${id}`);
+  for (const database of ["mariadb", "postgresql"]) await page.getByRole("row", { name: new RegExp(`fortunes, .*${database}`) }).first().waitFor();
   await done(page);
 });
 
@@ -685,7 +698,7 @@ test("loads that differ in arrivals, length or the connections to the database h
     const round = await (await route.fetch()).json();
     const table = round.tables.find((one) => one.load.database);
     const load = { name: "one", kind: "open", rate_per_s: 2000, connections: 64, depth: 1, warmup_s: 1, database: { database: "postgresql", pool: 8 } };
-    const loads = [load, { ...load, name: "two", arrivals: "poisson" }, { ...load, name: "three", database: { ...load.database, pool: 32 } }, { ...load, name: "four", duration_s: 60 }, { ...load, name: "five", rate_per_s: 0.5 }];
+    const loads = [load, { ...load, name: "two", arrivals: "poisson" }, { ...load, name: "three", database: { ...load.database, pool: 32 } }, { ...load, name: "four", duration_s: 60 }, { ...load, name: "five", rate_per_s: 0.5 }, { ...load, name: "six", tool: "ab -k -n 100" }];
     round.tables = loads.map((load) => ({ ...table, id: load.name, load }));
     await route.fulfill({ json: round });
   });
@@ -699,6 +712,8 @@ test("loads that differ in arrivals, length or the connections to the database h
   await page.getByRole("heading", { name: /64 connections, 60 s windows, pool of 8/ }).waitFor();
   await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=five`);
   await page.getByRole("heading", { name: /\b0\.5\/s offered, 64 connections/ }).waitFor();
+  await page.goto(`${url}#/round/${roundOf("rounds-8-9")}?load=six`);
+  await page.getByRole("heading", { name: /as ab, postgresql/ }).waitFor();
   await done(page);
 });
 
