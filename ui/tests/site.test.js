@@ -926,6 +926,20 @@ test("a load curve is offered only where a workload has several rates", async ()
   }
 });
 
+test("a load with the flags of another tool is no step of a load curve", async () => {
+  const id = roundOf("rabbit-hole");
+  const page = await open(url);
+  await page.route(`**/api/rounds/${id}`, async (route) => {
+    const round = await (await route.fetch()).json();
+    round.tables[0].load.tool = "wrk2 -t8";
+    await route.fulfill({ json: round });
+  });
+  await page.goto(`${url}#/round/${id}`);
+  await rowsOf(page).first().waitFor();
+  assert.equal(await page.getByRole("link", { name: "Load curve" }).count(), 0);
+  await done(page);
+});
+
 test("a capacity in a file opens with its curve, windows and objective", async () => {
   const { child, url: own } = await shown(["view", join(root, "crates/web/tests/it/capacity.json"), "--no-open"]);
   const page = await open(own, { host: own });
