@@ -8,7 +8,7 @@ const setting = ({ workload, form, machine, load }: TablePage) => [workload, for
 
 const key = (table: TablePage): string => {
   const { load } = table;
-  return JSON.stringify([...setting(table), load.connections, load.depth, load.arrivals, load.no_keep_alive, load.requests_per_connection, load.balanced, load.variant?.kind, load.tool]);
+  return JSON.stringify([...setting(table), load.connections, load.depth, load.arrivals, load.no_keep_alive, load.requests_per_connection, load.balanced, load.variant?.kind, load.tool?.split(" ")[0]]);
 };
 
 export const isSameSetting = (a: TablePage, b: TablePage): boolean => JSON.stringify(setting(a)) === JSON.stringify(setting(b));

@@ -149,15 +149,17 @@ fn is_same_curve(a: &Table, b: &Table) -> bool {
         && besides_rate(&a.load) == besides_rate(&b.load)
 }
 
-/// A load without its rate, its length and its name, also where the name of its twin or a command line contains them.
+/// A load without its rate, its length and its name, also where the name of its twin contains them. Of another tool's
+/// command line, which contains them too, only the tool is left: its flags may mean another load at the same rate.
 fn besides_rate(load: &Load) -> Load {
+    let tool = load.tool.as_ref().and_then(|line| line.split_whitespace().next());
     Load {
         name: String::new(),
         rate_per_s: None,
         duration_s: None,
         requests: None,
         warmup_s: 0.0,
-        tool: None,
+        tool: tool.map(str::to_owned),
         variant: load.variant.as_ref().map(|variant| Variant { of: String::new(), kind: variant.kind }),
         scaled: None,
         ..load.clone()
@@ -334,5 +336,25 @@ fn draw(canvas: &mut Canvas, lines: &[NamedLine], x: &Axis, y: &Axis) {
         let name: String = lines[place].name.chars().take(24).collect();
         canvas.leader(end, (PLOT.1 + 18.0, at), place);
         canvas.text((PLOT.1 + 28.0, at + 4.0), Anchor::Start, "t", &name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_of_another_tool_is_on_a_curve_of_its_own() {
+        let load = |rate_per_s: f64, tool: Option<&str>| Load {
+            name: format!("open-{rate_per_s}"),
+            rate_per_s: Some(rate_per_s),
+            tool: tool.map(str::to_owned),
+            ..Load::default()
+        };
+        let (slow, fast) = (load(1_000.0, None), load(2_000.0, None));
+        assert_eq!(besides_rate(&slow), besides_rate(&fast));
+        let (slow_tool, fast_tool) = (load(1_000.0, Some("wrk2 -R1000")), load(2_000.0, Some("wrk2 -R2000")));
+        assert_eq!(besides_rate(&slow_tool), besides_rate(&fast_tool));
+        assert_ne!(besides_rate(&slow), besides_rate(&slow_tool));
     }
 }
