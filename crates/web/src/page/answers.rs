@@ -180,13 +180,19 @@ const QUESTIONS: [Question; 6] = [
     },
 ];
 
+/// Whether a load answers a question of the first page: it is no twin of another one, such as a first run without
+/// warm-up, and neither a balancer nor another tool's flags decide it.
+fn is_plain(load: &Load) -> bool {
+    load.balanced.is_none() && load.variant.is_none() && load.tool.is_none()
+}
+
 fn is_closed(table: &TablePage) -> bool {
-    table.load.kind == LoopKind::Closed && table.load.balanced.is_none()
+    table.load.kind == LoopKind::Closed && is_plain(&table.load)
 }
 
 fn is_at_fixed_rate(table: &TablePage) -> bool {
     let load = &table.load;
-    load.rate_per_s.is_some() && load.share.is_none() && load.capacity.is_none() && load.balanced.is_none()
+    load.rate_per_s.is_some() && load.share.is_none() && load.capacity.is_none() && is_plain(load)
 }
 
 /// How well a table answers a question: compared by its fields in order.
@@ -442,6 +448,23 @@ mod tests {
         let entry = RoundEntry::from_round(round, None);
         assert_eq!(on_machine(&entry, &both, "A").cpu_model, one.machines[0].environment.cpu_model);
         assert_eq!(on_machine(&entry, &both, "B").cpu_model, "Other processor");
+    }
+
+    #[test]
+    fn a_twin_of_a_load_answers_no_question() {
+        let (round, trials) = measured();
+        let mut page = page_of(&round, trials);
+        let entry = RoundEntry::from_round(round, None);
+        let answers = |page: &RoundPage| {
+            let mut search = AnswerSearch::default();
+            search.add(&entry, page);
+            search.finish().answers
+        };
+        assert!(page.tables.iter().any(|table| table.load.variant.is_some()));
+        let found = answers(&page);
+        assert!(!found.is_empty() && found.iter().all(|answer| is_plain(&answer.load)), "{found:?}");
+        page.tables.retain(|table| table.load.variant.is_some());
+        assert!(answers(&page).is_empty());
     }
 
     #[test]
