@@ -260,7 +260,7 @@ fn answer(
     table: &TablePage,
 ) -> Option<(Fitness, Answer)> {
     let metric = page.metrics.iter().find(|metric| metric.id == question.metric)?;
-    let ranked = ranked(table, metric);
+    let ranked = ranked(page, table, metric);
     if ranked.len() < 2 {
         return None;
     }
@@ -322,10 +322,18 @@ fn machine_of<'a>(page: &'a RoundPage, label: &str) -> Option<&'a Machine> {
     page.machines.iter().find(|machine| machine.label == label)
 }
 
-/// The rows with a figure that counts, best first, as the ranking shows them.
-fn ranked<'a>(table: &'a TablePage, metric: &MetricPage) -> Vec<(&'a RowPage, &'a FigurePage)> {
+/// The rows with a figure that counts, best first, as the ranking shows them; without the copies of servers, which are
+/// there to check the noise of the table.
+fn ranked<'a>(
+    page: &RoundPage,
+    table: &'a TablePage,
+    metric: &MetricPage,
+) -> Vec<(&'a RowPage, &'a FigurePage)> {
     let value = |row: &'a RowPage| row.values.get(metric.id).filter(|value| !value.invalid);
-    let mut ranked: Vec<_> = table.rows.iter().filter_map(|row| Some((row, value(row)?))).collect();
+    let is_copy =
+        |row: &RowPage| page.servers.get(&row.server).is_some_and(|one| one.server.copy_of.is_some());
+    let rows = table.rows.iter().filter(|row| !is_copy(row));
+    let mut ranked: Vec<_> = rows.filter_map(|row| Some((row, value(row)?))).collect();
     if metric.id != table.metric {
         ranked.sort_by(|(_, a), (_, b)| {
             let order = a.estimate.total_cmp(&b.estimate);
@@ -428,6 +436,12 @@ mod tests {
         RoundPage::new(&records, &records.report())
     }
 
+    fn answers(entry: &RoundEntry, page: &RoundPage) -> Vec<Answer> {
+        let mut search = AnswerSearch::default();
+        search.add(entry, page);
+        search.finish().answers
+    }
+
     fn on_other_processor(trial: &Trial) -> Trial {
         let mut trial = Trial { id: format!("{}-other", trial.id), ..trial.clone() };
         trial.run.iter_mut().for_each(|run| run.environment.cpu_model = "Other processor".to_owned());
@@ -455,16 +469,28 @@ mod tests {
         let (round, trials) = measured();
         let mut page = page_of(&round, trials);
         let entry = RoundEntry::from_round(round, None);
-        let answers = |page: &RoundPage| {
-            let mut search = AnswerSearch::default();
-            search.add(&entry, page);
-            search.finish().answers
-        };
         assert!(page.tables.iter().any(|table| table.load.variant.is_some()));
-        let found = answers(&page);
+        let found = answers(&entry, &page);
         assert!(!found.is_empty() && found.iter().all(|answer| is_plain(&answer.load)), "{found:?}");
         page.tables.retain(|table| table.load.variant.is_some());
-        assert!(answers(&page).is_empty());
+        assert!(answers(&entry, &page).is_empty());
+    }
+
+    #[test]
+    fn a_copy_of_a_server_is_no_answer() {
+        let (round, trials) = measured();
+        let mut page = page_of(&round, trials);
+        let entry = RoundEntry::from_round(round, None);
+        let has = |answer: &Answer, id: &str| {
+            answer.first.iter().any(|first| first == id)
+                || answer.rows.iter().any(|row| row.server.server.id == id)
+        };
+        let before = answers(&entry, &page);
+        let best = before[0].rows[0].server.server.id.clone();
+        page.servers.get_mut(&best).unwrap().server.copy_of = Some("original".to_owned());
+        let after = answers(&entry, &page);
+        assert!(before.iter().any(|answer| has(answer, &best)));
+        assert!(!after.is_empty() && !after.iter().any(|answer| has(answer, &best)), "{best}");
     }
 
     #[test]
