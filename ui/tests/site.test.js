@@ -580,6 +580,20 @@ test("published figures say that they are, and offer nothing that they do not ha
   await page.getByText("not measured by Paceline").first().waitFor();
   assert.equal(await page.getByRole("link", { name: "Response times" }).count(), 0);
   assert.doesNotMatch(await page.locator("main").innerText(), /generator CPU/i);
+  await page.route(/\/runs\?ids=/, async (route) => {
+    const runs = await (await route.fetch()).json();
+    await route.fulfill({ json: runs.map((run) => ({ ...run, command: "" })) });
+  });
+  await rowsOf(page).first().click();
+  await page.getByRole("link", { name: "Everything about this run" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "This server over time" }).count(), 0, "no measured round has it");
+  assert.equal(await page.getByText("Command that repeats it").count(), 0, "an unknown command");
+  await page.getByRole("link", { name: "Everything about this run" }).click();
+  await page.getByText("not measured by Paceline: it cannot say").waitFor();
+  await page.locator(".figures").getByText("as published").first().waitFor();
+  const said = await page.locator("main").innerText();
+  // What a source left out is 0 in its record.
+  assert.doesNotMatch(said, /No verdict|of its core busy|timeout|seed/);
   await done(page);
 });
 
