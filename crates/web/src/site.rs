@@ -81,17 +81,14 @@ pub fn write_site(
     reading: &mut dyn FnMut(&str),
 ) -> Result<SiteContents, WebError> {
     check_target(folder)?;
-    let index = library.index()?;
+    let mut index = library.index()?;
     if !index.unreadable.is_empty() {
         return Err(WebError::Unreadable(index.unreadable));
     }
-    let rounds = index.rounds.clone();
     let mut pages = PageFolder::begin(folder)?;
-    let mut contents = SiteContents { rounds: rounds.len(), ..SiteContents::default() };
-    // Where the rounds are on this machine does not concern visitors.
-    pages.put("/api/index".to_owned(), &IndexPage { place: String::new(), ..index })?;
+    let mut contents = SiteContents { rounds: index.rounds.len(), ..SiteContents::default() };
     let mut servers = BTreeSet::new();
-    for entry in &rounds {
+    for entry in &mut index.rounds {
         reading(&entry.id);
         let read = library.round(&entry.id)?;
         check_ids(entry, &read)?;
@@ -105,6 +102,8 @@ pub fn write_site(
         if !entry.imported {
             servers.extend(read.page().servers.keys().cloned());
         }
+        // A folder is listed before its trials are counted.
+        entry.kept.get_or_insert(read.trials().len() as u64);
     }
     if let Some(run) = library.run() {
         pages.put("/api/run".to_owned(), &RunPage::of_run(run))?;
@@ -113,7 +112,7 @@ pub fn write_site(
     if let Some(capacity) = library.capacity() {
         pages.put("/api/capacity".to_owned(), &CapacityPage::new(capacity))?;
     }
-    put_comparisons(library, &rounds, &mut pages)?;
+    put_comparisons(library, &index.rounds, &mut pages)?;
     let timelines = library.timelines()?;
     for server in servers {
         if let Some(page) = timelines.page(&server) {
@@ -122,6 +121,8 @@ pub fn write_site(
     }
     pages.put("/api/then".to_owned(), &library.then()?)?;
     pages.write("/api/answers", library.answers()?.plain())?;
+    // Where the rounds are on this machine does not concern visitors.
+    pages.put("/api/index".to_owned(), &IndexPage { place: String::new(), ..index })?;
     (contents.files, contents.bytes) = pages.finish()?;
     Ok(contents)
 }

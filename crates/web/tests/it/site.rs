@@ -50,6 +50,7 @@ fn every_page_is_what_a_server_answers() {
         for run in runs.map(|entry| entry.unwrap().path()) {
             paths.push(format!("rounds/{id}/runs/{}", run.file_stem().unwrap().to_str().unwrap()));
         }
+        assert_eq!(round["kept"], paths.len() - 2, "{id}: the runs");
         for path in paths {
             let file = fs::read_to_string(pages.join(format!("{path}.json"))).unwrap();
             let (status, response) = served::get(address, &format!("/api/{path}"));
