@@ -201,6 +201,9 @@ export function loadText(load: Load, withDatabase = true): string {
   return parts.join(", ");
 }
 
+/** How a server is run, as the text of a report says it: the names of the two usual forms explain nothing. */
+export const formText = (form: string): string => (form === "single" ? "one process on one core" : form === "cores" ? "all cores given to it" : words(form));
+
 /** A verdict's or outcome's name as words. */
 export function words(name: string): string {
   return name.replace(/_/g, " ");

@@ -1,7 +1,7 @@
 // Which table of a round is shown: chosen by workload, load, form and machine, each from what there is.
 import type { Load, RoundPage, TablePage } from "./wire";
 import type { Query } from "./route.svelte";
-import { loadText, words } from "./format";
+import { formText, loadText, words } from "./format";
 
 export interface Choice {
   key: "workload" | "database" | "load" | "form" | "machine";
@@ -58,7 +58,7 @@ export function chooseTable(round: RoundPage, query: Query, wanted: (table: Tabl
     const value = values.includes(asked) ? asked : same ? part(same, key) : largest ? part(largest, key) : "";
     const texts = values.map((v) => {
       const load = left.find((table) => table.load.name === v)?.load;
-      return key === "load" && load ? withoutName(load) : key === "machine" ? `machine ${v}` : words(v);
+      return key === "load" && load ? withoutName(load) : key === "machine" ? `machine ${v}` : key === "form" ? formText(v) : words(v);
     });
     // Loads with equal settings, as in two plans of a source, differ only in their names.
     const options = values.map((value, at) => {

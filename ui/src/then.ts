@@ -1,6 +1,6 @@
 // Figures that a source published, in groups that share an axis: one source, one workload and load, one thing counted.
 import type { Beside, Load } from "./wire";
-import { loadText, words } from "./format";
+import { formText, loadText, words } from "./format";
 
 export interface Group {
   id: string;
@@ -36,7 +36,7 @@ export function groupsOf(observed: Beside[], loads: Record<string, Load>): Group
       id,
       source: o.source,
       what: NAMES[o.what] ?? words(o.what),
-      of: [o.workload, load ? loadText(load) : o.load, o.form && several ? words(o.form) : ""].filter(Boolean).join(", "),
+      of: [o.workload, load ? loadText(load) : o.load, o.form && several ? formText(o.form) : ""].filter(Boolean).join(", "),
       unit: o.unit,
       less: !/^requests_per_s|kept_alive/.test(o.what),
       rows: [...rows].sort((a, b) => b.observed.value - a.observed.value),

@@ -699,9 +699,16 @@ test("a database is a choice, a heading and a filter", async () => {
   await done(page);
 });
 
-test("a comparison of rounds names the database of each row", async () => {
+test("a comparison of rounds names the database and the form of each row", async () => {
   const id = roundOf("rounds-8-9");
-  const page = await open(`${url}#/compare?a=${id}&b=${id}`);
+  const page = await open(url);
+  await page.route(/\/api\/compare\?/, async (route) => {
+    const compared = await (await route.fetch()).json();
+    compared.rows.find((row) => row.pairs[compared.metrics[0].id]).form = "cores";
+    await route.fulfill({ json: compared });
+  });
+  await page.goto(`${url}#/compare?a=${id}&b=${id}`);
+  await page.getByRole("row", { name: /all cores given to it/ }).waitFor();
   for (const database of ["mariadb", "postgresql"]) await page.getByRole("row", { name: new RegExp(`fortunes, .*${database}`) }).first().waitFor();
   await done(page);
 });
