@@ -5,8 +5,9 @@ import { draw, nameMargin, spread } from "./drawing";
 import { flames } from "./flames";
 import { searched } from "./searched";
 import { slopes } from "./slopes";
+import { streamed } from "./streamed";
 
-const library = { dot, draw, flames, line, lineY, link, nameMargin, rect, rectX, ruleX, ruleY, searched, slopes, spread, text };
+const library = { dot, draw, flames, line, lineY, link, nameMargin, rect, rectX, ruleX, ruleY, searched, slopes, spread, streamed, text };
 
 export type Library = typeof library;
 
