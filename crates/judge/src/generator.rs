@@ -8,7 +8,7 @@ use crate::facts::{
     throttled_share,
 };
 use crate::{MIN_ACHIEVED, TypedVerdict, judged_times};
-use paceline_record::{CoreTime, Run, Severity, Times};
+use paceline_record::{CoreTime, Generator, Run, Severity, Times};
 use paceline_stats::time_text;
 
 /// A generator busier than this share of a core was the bottleneck, or close to it.
@@ -278,10 +278,23 @@ fn idle_cores(run: &Run) -> Option<f64> {
     idle.reduce(|a, b| a + b)
 }
 
-/// The share of the generator's cores that the hypervisor took, at least.
+/// The part of the time of the generator's cores that the hypervisor took, at least, or of the server's if that is
+/// more. With several loaders it is that of the one that lost the most: each may run on another machine.
 fn steal_share(run: &Run) -> f64 {
-    let cores = &run.generator.by_core;
-    cores.iter().map(CoreTime::min_steal_share).sum::<f64>() / cores.len().max(1) as f64
+    let of_generator = |generator: &Generator| stolen_share(&generator.by_core, &generator.cores);
+    let of_loaders = run.loaders.iter().filter_map(|loader| loader.generator.as_ref()).map(of_generator);
+    let of_generators = of_loaders.reduce(f64::max).unwrap_or_else(|| of_generator(&run.generator));
+    let of_server =
+        run.server.as_ref().map_or(0.0, |server| stolen_share(&run.generator.by_core, &server.cores));
+    of_generators.max(of_server)
+}
+
+/// The part of the time of these cores that the hypervisor took, at least; of all cores, if it is not known which of
+/// them were in use.
+fn stolen_share(times: &[CoreTime], cores: &[u32]) -> f64 {
+    let used = times.iter().filter(|time| cores.is_empty() || cores.contains(&time.core));
+    let shares: Vec<f64> = used.map(CoreTime::min_steal_share).collect();
+    paceline_stats::ratio(shares.iter().sum(), shares.len() as f64)
 }
 
 /// Stolen time matters in an open loop if requests were sent late, or if it is large, in a closed loop if it takes a part

@@ -464,12 +464,13 @@ verdict_table! {
     } with { finding: String = "for `<PERCENT>` % of the window: its rate may be higher by as much.", cores: String = "0" }
     => "Other processes used {others_cores:.2} of the server's cores, and the server waited for a core {finding} Stop them, or keep them off the server's cores ({cores}).";
 
-    /// The hypervisor took a part of the machine's time during the window, and a reported number contains that: more than
-    /// 5 % in a closed loop, by which the rate may be too low; in an open loop more than 1 % if requests were sent late,
-    /// otherwise 10 %. Above 10 % the run is invalid. One
-    /// kernel tick (10 ms) per core is not counted, so `steal_share` is a minimum.
+    /// The hypervisor took a part of the time of the cores in use during the window, and a reported number contains
+    /// that: more than 5 % in a closed loop, by which the rate may be too low; in an open loop more than 1 % if
+    /// requests were sent late, otherwise 10 %. Above 10 % the run is invalid. The cores in use are those that Paceline
+    /// may run on, or those of the server, if it runs on this machine and they lost more. One kernel tick (10 ms) per
+    /// core is not counted, so `steal_share` is a minimum.
     Steal "steal" Run [Environment] [Caution, Invalid: *severity] "The hypervisor took CPU time from the machine."
-    { steal_share: f64 = "CPU time that the hypervisor took, as a share of all cores' time, 0 to 1" } with { severity: Severity }
+    { steal_share: f64 = "CPU time that the hypervisor took, as a share of the time of the cores in use, 0 to 1" } with { severity: Severity }
     => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a quieter host.";
 
     /// Heat reduced the clock frequency of a core in use during the window: the kernel counted it for the core or for

@@ -7,8 +7,9 @@ use crate::facts::outstanding_max;
 use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Arrivals, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections,
-    CoreTime, Counts, EventCounts, Expectations, Lengths, LoopKind, PaceKind, Phase, RequestPart, Run,
-    Segment, Served, SessionPart, SessionStep, Severity, Shape, Think, Throttling, Times, Verdict, fixture,
+    CoreTime, Counts, EventCounts, Expectations, Generator, Lengths, Loader, LoopKind, PaceKind, Phase,
+    RequestPart, Run, Segment, ServerUse, Served, SessionPart, SessionStep, Severity, Shape, Think,
+    Throttling, Times, Verdict, fixture,
 };
 use paceline_stats::Histogram;
 
@@ -1076,12 +1077,59 @@ fn cpu_use_of_other_processes_is_judged() {
             run.generator.by_core = vec![core(0, 0.0), core(1, steal_s)];
         }
     };
-    assert_eq!(verdicts(closed(), stolen(1.0)), []);
-    assert_eq!(verdicts(closed(), stolen(1.02)), caution("steal"));
-    assert_eq!(verdicts(closed(), stolen(2.1)), invalid("steal"));
-    assert_eq!(verdicts(sound(), stolen(1.9)), [], "no request was sent late");
+    assert_eq!(verdicts(closed(), stolen(0.5)), []);
+    assert_eq!(verdicts(closed(), stolen(0.52)), caution("steal"));
+    assert_eq!(verdicts(closed(), stolen(1.02)), invalid("steal"));
+    assert_eq!(verdicts(sound(), stolen(1.0)), [], "no request was sent late");
     let late = |run: &mut Run| (late(0.0)(run), stolen(0.3)(run)).1;
     assert_eq!(verdicts(sound(), late), [caution("generator_lag"), caution("steal")].concat());
+}
+
+#[test]
+fn only_time_stolen_from_the_cores_in_use_counts() {
+    let judged = |used: &[u32], server: Option<&[u32]>, number: u32| {
+        let used = used.to_vec();
+        let server = server.map(|cores| ServerUse { cores: cores.to_vec(), ..fixture::server_use(1, 4.0) });
+        verdicts(closed(), move |run: &mut Run| {
+            let steal_s = |core| if core == number { 2.0 } else { 0.0 };
+            let core =
+                |core| CoreTime { core, over_s: 10.0, busy_s: 1.0, interrupt_s: 0.0, steal_s: steal_s(core) };
+            run.environment.cores = 64;
+            run.generator.cores = used;
+            run.generator.by_core = (0..64).map(core).collect();
+            run.server = server;
+        })
+    };
+    assert_eq!(judged(&[1], None, 1), invalid("steal"), "63 idle cores do not dilute it");
+    assert_eq!(judged(&[1], None, 7), [], "nothing ran on core 7");
+    assert_eq!(judged(&[1], Some(&[0]), 0), invalid("steal"), "the server's core");
+    assert_eq!(judged(&[1], Some(&[0]), 7), []);
+    assert_eq!(judged(&[1, 2, 3], None, 2), caution("steal"), "a third of the generator's cores");
+    assert_eq!(judged(&[], None, 1), [], "unknown cores: the mean over all");
+}
+
+#[test]
+fn time_stolen_from_a_loader_is_that_of_its_own_cores() {
+    let judged = |steal_s: f64| {
+        verdicts(closed(), move |run: &mut Run| {
+            let core =
+                |core, steal_s| CoreTime { core, over_s: 10.0, busy_s: 1.0, interrupt_s: 0.0, steal_s };
+            let loader = |used: u32| Loader {
+                generator: Some(Generator {
+                    cores: vec![used],
+                    by_core: vec![core(0, steal_s), core(1, 0.0)],
+                    ..Generator::default()
+                }),
+                ..Loader::default()
+            };
+            run.loaders = vec![loader(1), loader(0)];
+            // Of a sum of loaders it is not known which machine a core belongs to.
+            run.generator.cores = vec![0, 1];
+            run.generator.by_core = vec![core(0, steal_s), core(1, 0.0)];
+        })
+    };
+    assert_eq!(judged(0.0), []);
+    assert_eq!(judged(1.1), invalid("steal"), "all of it is of the second loader's core");
 }
 
 /// A server on core 0 whose thread waited, beside other processes on that core.
