@@ -73,7 +73,7 @@ pub struct SelftestDocument {
     pub wake_up_ns: Option<u64>,
     /// Share of the time that the generator waited for a processor.
     pub run_delay_share: f64,
-    /// Share of the time that the hypervisor took.
+    /// Share of the time that the hypervisor took from the core in use that lost the most.
     pub steal_share: f64,
 }
 

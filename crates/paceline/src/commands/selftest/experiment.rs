@@ -10,6 +10,7 @@ use paceline_engine::{
     RunOutcome, Settings, Shape, StopFlag,
 };
 use paceline_http::{Method, Request, Url};
+use paceline_record::CoreTime;
 use paceline_run::Health;
 use paceline_stats::Histogram;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub(super) struct SelftestResults {
     pub ceiling_cpu_ns: f64,
     /// Share of time that other processes took from the generator while it measured.
     pub run_delay_share: f64,
-    /// Share of time that the hypervisor took.
+    /// Share of time that the hypervisor took from the core in use that lost the most.
     pub steal_share: f64,
     /// The cores of the generator and of the reference server; none if they had to share one.
     pub cores: Option<(u32, u32)>,
@@ -158,11 +159,17 @@ impl SelftestContext {
         if self.cores.is_some() { PaceKind::Hybrid } else { PaceKind::Sleep }
     }
 
+    /// The time that the hypervisor took from the core that lost the most, of those in use.
+    fn stolen_s(&self, cores: &[CoreTime]) -> f64 {
+        let is_used = |core: u32| self.cores.is_none_or(|(one, other)| core == one || core == other);
+        cores.iter().filter(|core| is_used(core.core)).map(|core| core.steal_s).fold(0.0, f64::max)
+    }
+
     fn run(&mut self, settings: &Settings) -> anyhow::Result<RunOutcome> {
         let health = Health::new(1, None);
         let outcome = paceline_engine::run(settings, &StopFlag::new(), &health)?;
         self.run_delay_s += health.by_thread().iter().map(|thread| thread.run_delay_s).sum::<f64>();
-        self.steal_s += health.by_core().iter().map(|core| core.steal_s).sum::<f64>();
+        self.steal_s += self.stolen_s(&health.by_core());
         self.measured_s += outcome.spans.drain.since(outcome.spans.window).as_secs_f64();
         Ok(outcome)
     }
@@ -188,4 +195,20 @@ fn open_loop(reference: &Reference, duration: Duration, pace: PaceKind) -> anyho
         ..Job::default()
     };
     Ok(Settings { pace, ..Settings::new(job, reference.address, requests) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_time_stolen_from_the_cores_in_use_counts() {
+        let core = |core, steal_s| CoreTime { core, over_s: 2.0, busy_s: 1.0, interrupt_s: 0.0, steal_s };
+        let times = [core(0, 0.1), core(1, 0.9), core(2, 0.2)];
+        let stolen_s = |cores| {
+            let context = SelftestContext { cores, run_delay_s: 0.0, steal_s: 0.0, measured_s: 0.0 };
+            context.stolen_s(&times)
+        };
+        assert_eq!((stolen_s(Some((2, 0))), stolen_s(None)), (0.2, 0.9));
+    }
 }
