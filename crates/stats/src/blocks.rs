@@ -65,7 +65,8 @@ impl RankSet {
     }
 }
 
-/// The rank sets of a table. With 95 % confidence all of them hold simultaneously.
+/// The rank sets of a table. With 95 % confidence all of them hold simultaneously, also with those of other rankings if
+/// it is one of several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     /// The ranks of each server in the order given; none for a server that cannot be compared.
@@ -239,12 +240,19 @@ impl BlockFit {
 
     /// Rank sets of all servers. None if fewer than two are comparable.
     pub fn rank(&self, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
+        self.rank_as_one_of(1, higher_is_better, draws)
+    }
+
+    /// The rank sets if so many rankings, each of a fit of its own, are to hold simultaneously with 95 % confidence:
+    /// each has an equal part of the error (Bonferroni).
+    pub fn rank_as_one_of(&self, rankings: usize, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
         let comparable: Vec<usize> =
             (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect();
         if comparable.len() < 2 {
             return None;
         }
-        let critical_t = self.largest_t(&comparable, draws);
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / rankings.max(1) as f64;
+        let critical_t = self.largest_t(&comparable, confidence, draws);
         let score =
             |server: usize| if higher_is_better { self.effects[server] } else { -self.effects[server] };
         let is_ahead = |i: usize, j: usize| {
@@ -266,10 +274,10 @@ impl BlockFit {
         Some(Ranking { ranks, ahead, critical_t, smallest_difference })
     }
 
-    /// The 95 % point of the largest of all pairwise t statistics under the hypothesis that the servers are equal. In
-    /// each draw every server has a mean and an own variance; the variances are then moderated as those of the table
-    /// are, so that the error of what they share is in all of them at once.
-    fn largest_t(&self, servers: &[usize], draws: &Draws) -> f64 {
+    /// The value that the largest of all pairwise t statistics does not exceed with this probability, if the servers
+    /// are equal. In each draw every server has a mean and an own variance; the variances are then moderated as those
+    /// of the table are, so that the error of what they share is in all of them at once.
+    fn largest_t(&self, servers: &[usize], confidence: f64, draws: &Draws) -> f64 {
         let mixtures: Vec<Mixture> = servers.iter().map(|server| self.mixtures[*server]).collect();
         let of_mean = |server: &usize| {
             let variance = self.variances[*server].map_or(0.0, |variance| variance.value);
@@ -291,7 +299,7 @@ impl BlockFit {
             }
             largest.push(largest_squared_t(&drawn).sqrt());
         });
-        quantile(&mut largest, CONFIDENCE)
+        quantile(&mut largest, confidence)
     }
 }
 

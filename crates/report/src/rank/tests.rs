@@ -6,6 +6,7 @@
 use super::*;
 use crate::figure::Figures;
 use crate::row::Subject;
+use paceline_stats::Random;
 
 /// Three launches about a mean.
 fn figure(mean: f64, half: f64) -> Figure {
@@ -173,4 +174,43 @@ fn disturbed_rows_are_minimums_and_stand_where_their_rate_belongs() {
     // Any of the minimums may be the fastest; no estimate is ahead of one.
     let order = ["1-3 bun", "1-3 go", "3-4 express", "4-5 fastapi", "1-5 slow"];
     assert_eq!(ranked(rows, RankedBy::RequestsPerS), order);
+}
+
+#[test]
+fn rankings_of_one_table_share_its_error() {
+    let estimate = |id, per_s| row(id, Standing::Ranked, Figure::from_observations(per_s).unwrap(), None);
+    let minimum = |id, cpu| {
+        let cpu = Figure::from_observations(cpu);
+        row(id, Standing::GeneratorBound, figure(300.0, 2.0), cpu)
+    };
+    let smallest = |minimums: Vec<Row>| {
+        let mut rows = vec![estimate("a", [100.0, 104.0, 98.0]), estimate("b", [101.0, 97.0, 103.0])];
+        rows.extend(minimums);
+        rank(&mut rows, RankedBy::RequestsPerS, &draws()).smallest_difference.unwrap()
+    };
+    let alone = smallest(Vec::new());
+    let beside_one = smallest(vec![minimum("c", [5.0, 5.1, 4.9])]);
+    let beside_two = smallest(vec![minimum("c", [5.0, 5.1, 4.9]), minimum("d", [5.1, 4.9, 5.0])]);
+    // The same two estimates: one ranking, then two, then a third of the minimums by CPU time.
+    assert!(alone < beside_one && beside_one < beside_two, "{alone}, {beside_one}, {beside_two}");
+}
+
+#[test]
+fn a_table_of_equal_servers_rarely_claims_an_order_also_with_minimums() {
+    let (mut random, draws) = (Random::new(9), draws());
+    let mut claims_an_order = || {
+        let mut figure = |mean: f64| {
+            let launches = [(); 5].map(|()| mean * (0.1 * random.normal()).exp());
+            Figure::from_observations(launches).unwrap()
+        };
+        let mut rows = Vec::from(["a", "b"].map(|id| row(id, Standing::Ranked, figure(100.0), None)));
+        for id in ["c", "d"] {
+            let (per_s, cpu) = (figure(100.0), figure(5.0));
+            rows.push(row(id, Standing::GeneratorBound, per_s, Some(cpu)));
+        }
+        !rank(&mut rows, RankedBy::RequestsPerS, &draws).ahead.is_empty()
+    };
+    // Estimates and minimums are other rows: with 5 % for each ranking, 1 - 0.95^2 of the tables and more would.
+    let claimed = (0..400).filter(|_| claims_an_order()).count();
+    assert!(claimed <= 28, "{claimed} of 400 tables claim an order of equal servers");
 }
