@@ -3,17 +3,18 @@
 //! Read at both ends of a window, by the lab for a trial and by the run crate for a run. This module only subtracts;
 //! the verdicts of the record judge how much stolen time is too much.
 
-use crate::system;
+use crate::{SuspendedTime, system};
 use paceline_record::CoreTime;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// The counters of every core at one moment, in clock ticks.
+/// The counters of every core at one moment, in clock ticks, and how long their machine was suspended until then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreTicks {
     monotonic_ns: u64,
+    suspended: SuspendedTime,
     cores: Vec<TickCounts>,
 }
 
@@ -29,7 +30,16 @@ impl CoreTicks {
     /// Reads the counters. Empty if `/proc/stat` cannot be read.
     pub fn now() -> Self {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-        Self { monotonic_ns: crate::system::monotonic_ns(), cores: stat.lines().filter_map(parse).collect() }
+        Self {
+            monotonic_ns: crate::system::monotonic_ns(),
+            suspended: SuspendedTime::now(),
+            cores: stat.lines().filter_map(parse).collect(),
+        }
+    }
+
+    /// The time for which the machine was suspended since `earlier`, in seconds; none if it was not.
+    pub fn suspended_s_since(&self, earlier: &CoreTicks) -> Option<f64> {
+        self.suspended.since_s(earlier.suspended)
     }
 
     /// Time of each core since `earlier`, by kind.
@@ -73,6 +83,7 @@ pub(crate) fn fuzz(text: &str) {
     let (then, now) = text.split_once("\n---\n").unwrap_or((text, ""));
     let read = |text: &str, monotonic_ns| CoreTicks {
         monotonic_ns,
+        suspended: SuspendedTime::default(),
         cores: text.lines().filter_map(parse).collect(),
     };
     for core in read(now, 1_000_000_000).since(&read(then, 0)) {
@@ -124,7 +135,11 @@ mod tests {
 
     #[test]
     fn an_interval_is_the_difference_of_two_readings() {
-        let at = |monotonic_ns, line| CoreTicks { monotonic_ns, cores: vec![parse(line).unwrap()] };
+        let at = |monotonic_ns, line| CoreTicks {
+            monotonic_ns,
+            suspended: SuspendedTime::default(),
+            cores: vec![parse(line).unwrap()],
+        };
         let since = at(2_000_000_000, "cpu0 110 0 50 0 0 0 20 3").since(&at(0, "cpu0 10 0 0 0 0 0 0 1"));
         let per_s = crate::system::ticks_per_s();
         let expected = CoreTime {

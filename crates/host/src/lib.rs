@@ -46,6 +46,7 @@ mod quiet_cpu;
 pub mod shepherd;
 mod slurm;
 mod sock_diag;
+mod suspended_time;
 pub mod system;
 mod thread_waits;
 pub mod tree;
@@ -77,6 +78,7 @@ pub use place::{
 };
 pub use quiet_cpu::QuietCpu;
 pub use slurm::{Allocation, AllocationRequest, JOB_NAME, SlurmError, check_job};
+pub use suspended_time::SuspendedTime;
 pub use thread_waits::WaitSampler;
 pub use tune::{Tuning, restore_tuning};
 pub use user::{User, UserError, allow_entry, owner_remedy, user_name, user_of_group};

@@ -443,9 +443,19 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// The monotonic clock, in nanoseconds: the clock of the generator's events.
 pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// The monotonic clock that does not stand still while the machine is suspended, in nanoseconds.
+pub(crate) fn boottime_ns() -> u64 {
+    clock_ns(libc::CLOCK_BOOTTIME)
+}
+
+/// The time of a clock that every Linux has, in nanoseconds.
+fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is valid; this clock cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    // SAFETY: `now` is valid; such a clock cannot fail.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 

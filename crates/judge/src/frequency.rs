@@ -64,7 +64,7 @@ fn of_launch(trial: &Trial) -> MachineCores<'_> {
 }
 
 /// Whether the run of a trial does not have the verdict already: it may have watched the same cores.
-fn is_new(trial: &Trial, found: &TypedVerdict) -> bool {
+pub(crate) fn is_new(trial: &Trial, found: &TypedVerdict) -> bool {
     trial.run.as_ref().is_none_or(|run| !found.name().is_in(&run.verdicts))
 }
 

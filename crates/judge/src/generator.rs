@@ -8,7 +8,7 @@ use crate::facts::{
     throttled_share,
 };
 use crate::{MIN_ACHIEVED, TypedVerdict, judged_times};
-use paceline_record::{CoreTime, Generator, Run, Severity, Times};
+use paceline_record::{CoreTime, Generator, Loader, Run, Severity, Times};
 use paceline_stats::time_text;
 
 /// A generator busier than this share of a core was the bottleneck, or close to it.
@@ -295,6 +295,16 @@ fn stolen_share(times: &[CoreTime], cores: &[u32]) -> f64 {
     let used = times.iter().filter(|time| cores.is_empty() || cores.contains(&time.core));
     let shares: Vec<f64> = used.map(CoreTime::min_steal_share).collect();
     paceline_stats::ratio(shares.iter().sum(), shares.len() as f64)
+}
+
+/// The machine was suspended, or that of a loader: the one that was suspended for the longest time.
+pub(crate) fn suspended(run: &Run) -> Option<TypedVerdict> {
+    let own = run.generator.suspended_s.map(|suspended_s| (suspended_s, None));
+    let of_loader =
+        |loader: &Loader| Some((loader.generator.as_ref()?.suspended_s?, Some(loader.host.clone())));
+    let all = own.into_iter().chain(run.loaders.iter().filter_map(of_loader));
+    let (suspended_s, host) = all.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    Some(TypedVerdict::MachineSuspended { suspended_s, host })
 }
 
 /// Stolen time matters in an open loop if requests were sent late, or if it is large, in a closed loop if it takes a part

@@ -51,7 +51,7 @@ type Judge = fn(&Run) -> Option<TypedVerdict>;
 
 /// The judges of a run, in the order of their verdicts within a severity. True for those that judge a share of the
 /// window, or a change in it.
-const JUDGES: [(Judge, bool); 53] = [
+const JUDGES: [(Judge, bool); 54] = [
     (load::nothing_scheduled, false),
     (load::nothing_sent, false),
     (answers::body_changed, false),
@@ -98,6 +98,7 @@ const JUDGES: [(Judge, bool); 53] = [
     (memory::growing, false),
     (network::major_faults, false),
     (generator::steal, true),
+    (generator::suspended, false),
     (frequency::thermal_throttling, false),
     (frequency::frequency_changed, true),
     (answers::clocks_differ, false),

@@ -473,6 +473,17 @@ verdict_table! {
     { steal_share: f64 = "CPU time that the hypervisor took, as a share of the time of the cores in use, 0 to 1" } with { severity: Severity }
     => "The hypervisor gave CPU time of this machine to other virtual machines. Repeat with --quiet-cpu (the hypervisor then does not take idle CPUs), or on a quieter host.";
 
+    /// The machine was suspended, to memory or to disk, between the start and the end of the run: CLOCK_BOOTTIME gained
+    /// on CLOCK_MONOTONIC by at least 0.1 s. Every figure is measured by the latter, which stood still: a request that
+    /// was under way took longer than its time says, and schedule, connections and caches are not those of a run without
+    /// a pause. A round repeats such a trial.
+    MachineSuspended "machine_suspended" Run [Environment] [Invalid] "The machine was suspended during the run."
+    {
+        suspended_s: f64 = "time for which the machine was suspended, in seconds",
+        host: Option<String> = "the machine, if it is a loader's or the server's",
+    }
+    => "The machine was suspended for {suspended_s:.1} s during the run, and its clocks stood still. Repeat the run, and keep the machine awake: systemd-inhibit --what=sleep paceline ...";
+
     /// Heat reduced the clock frequency of a core in use during the window: the kernel counted it for the core or for
     /// its package (Intel; rarely in a virtual machine). The cores are those of generator, server, balancer and database.
     ThermalThrottling "thermal_throttling" Run [Environment] [Caution] "Heat slowed down a core in use."

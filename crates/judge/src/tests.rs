@@ -1109,6 +1109,19 @@ fn only_time_stolen_from_the_cores_in_use_counts() {
 }
 
 #[test]
+fn a_suspend_makes_a_run_invalid_on_every_machine() {
+    let suspended = |run: &mut Run| run.generator.suspended_s = Some(12.0);
+    assert_eq!(verdicts(closed(), suspended), invalid("machine_suspended"));
+    assert_eq!(verdicts(sound(), suspended), invalid("machine_suspended"));
+    let mut run = closed();
+    let generator = Generator { suspended_s: Some(30.0), ..Generator::default() };
+    run.loaders = vec![Loader { host: "n2".to_owned(), generator: Some(generator), ..Loader::default() }];
+    let verdict = run_verdicts(&run).remove(0);
+    assert_eq!((verdict.name.as_str(), &verdict.evidence["host"]), ("machine_suspended", &"n2".into()));
+    assert!(verdict.remedy.contains("for 30.0 s"), "{}", verdict.remedy);
+}
+
+#[test]
 fn time_stolen_from_a_loader_is_that_of_its_own_cores() {
     let judged = |steal_s: f64| {
         verdicts(closed(), move |run: &mut Run| {

@@ -65,6 +65,7 @@ pub fn begin(place: &TrialContext<'_>, cell: &Cell, id: String, order: u32, star
         memory: None,
         samples: Vec::new(),
         cores: Vec::new(),
+        suspended_s: None,
         core_frequencies: Vec::new(),
         core_distance: None,
         energy: None,
@@ -217,6 +218,7 @@ fn complete(mut trial: Trial, followed: ObservedRun, source: CpuSource) -> Trial
     trial.generator_argv = followed.argv;
     trial.samples = followed.samples;
     trial.cores = followed.cores.1.since(&followed.cores.0);
+    trial.suspended_s = followed.suspended_s;
     trial.core_frequencies = followed.core_frequencies;
     for (machine, network) in trial.machines.iter_mut().zip(followed.networks) {
         machine.network = network;

@@ -355,6 +355,7 @@ fn generator(each: &[Generator]) -> Generator {
         utilization: each.iter().map(|one| one.utilization).fold(0.0, f64::max),
         run_delay_s: sum(|one| one.run_delay_s),
         steal_s: each.iter().map(|one| one.steal_s).fold(0.0, f64::max),
+        suspended_s: each.iter().filter_map(|one| one.suspended_s).reduce(f64::max),
         rss_bytes_peak: each.iter().map(|one| one.rss_bytes_peak).sum(),
         longest_gap_ns: each.iter().filter_map(|one| one.longest_gap_ns).max(),
         backlog_at_window_start: each.iter().map(|one| one.backlog_at_window_start).sum(),

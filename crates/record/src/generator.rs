@@ -169,6 +169,10 @@ pub struct Generator {
     pub run_delay_s: f64,
     /// Time the hypervisor took from the machine, all cores, in seconds.
     pub steal_s: f64,
+    /// Time for which the machine was suspended during the run, in seconds, if it was. The clocks of all other figures
+    /// stood still meanwhile. Of several loaders, the longest time of one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub suspended_s: Option<f64>,
     /// Peak resident memory of the process.
     pub rss_bytes_peak: u64,
     /// Longest time between two turns of a worker's loop in the window, excluding intended waits: the longest stall of

@@ -65,6 +65,10 @@ pub struct Trial {
     pub samples: Vec<Sample>,
     /// Time of every core over the window, with interrupts and steal separately.
     pub cores: Vec<CoreTime>,
+    /// Time for which the server's machine was suspended under the load, in seconds, if it was. The clocks of all other
+    /// figures stood still meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub suspended_s: Option<f64>,
     /// Clock frequency over the window of the cores of server, balancer and database: of the first 16, if the launch
     /// ran on the lab's machine and the kernel reports it. The generator's are in the run.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -13,7 +13,8 @@ use crate::server_chain::ServerChain;
 use paceline_engine::kernel::KernelClock;
 use paceline_engine::{Nanos, Observer, Phase};
 use paceline_host::{
-    CoreFrequencies, CoreTicks, KernelSnapshot, MemoryAccount, ThrottleCounts, WatchedProcesses,
+    CoreFrequencies, CoreTicks, KernelSnapshot, MemoryAccount, SuspendedTime, ThrottleCounts,
+    WatchedProcesses,
 };
 use paceline_record::{
     CoreFrequency, CoreTime, KernelCounts, MemoryUse, PackageEnergy, ServerUse, Throttling,
@@ -91,6 +92,8 @@ pub struct Health {
     sockets: OnceLock<Sockets>,
     /// The machine's overflows of listen queues before the run.
     overflows_before: Option<u64>,
+    /// How long the machine was suspended until the run began.
+    suspended_before: SuspendedTime,
     /// The kernel's counts before the run, and at the end of the window.
     kernel_before: KernelSnapshot,
     kernel_after: OnceLock<KernelSnapshot>,
@@ -117,6 +120,7 @@ impl Health {
             throttles: Mutex::default(),
             sockets: OnceLock::new(),
             overflows_before: paceline_host::port::listen_overflows(),
+            suspended_before: SuspendedTime::now(),
             kernel_before: KernelSnapshot::now(),
             kernel_after: OnceLock::new(),
             memory: Mutex::default(),
@@ -218,6 +222,11 @@ impl Health {
         let counts = self.throttles.lock().ok()?;
         let [Some(start), Some(end)] = &*counts else { return None };
         end.since(start)
+    }
+
+    /// The time for which this machine was suspended since the run began, in seconds; none if it was not.
+    pub(crate) fn suspended_s(&self) -> Option<f64> {
+        SuspendedTime::now().since_s(self.suspended_before)
     }
 
     /// Overflows of listen queues on this machine since the run began.

@@ -390,6 +390,7 @@ fn generator(prepared: &Prepared, outcome: &RunOutcome, health: &Health, window_
         utilization: ratio(busiest_s, window_s).max(ratio(busy_s, window_s * prepared.cores.len() as f64)),
         run_delay_s: used.iter().map(|thread| thread.run_delay_s).sum(),
         steal_s: by_core.iter().map(|core| core.steal_s).sum(),
+        suspended_s: health.suspended_s(),
         rss_bytes_peak: rss_bytes_peak(),
         longest_gap_ns: Some(outcome.stall.length.0),
         backlog_at_window_start: outcome.backlog,

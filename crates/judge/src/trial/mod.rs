@@ -32,6 +32,7 @@ pub fn trial_verdicts(trial: &Trial) -> Vec<Verdict> {
         server_died,
         still_warming,
         stolen_time,
+        suspended,
         frequency::thermal_throttling_in_trial,
         frequency::frequency_changed_in_trial,
         cores_moved,
@@ -142,6 +143,12 @@ fn stolen_time(trial: &Trial) -> Option<TypedVerdict> {
         over_s: worst.over_s,
         severity,
     })
+}
+
+fn suspended(trial: &Trial) -> Option<TypedVerdict> {
+    let suspended_s = trial.suspended_s?;
+    let host = host(trial, ProcessRole::Instance).map(str::to_owned);
+    Some(TypedVerdict::MachineSuspended { suspended_s, host }).filter(|found| frequency::is_new(trial, found))
 }
 
 fn cores_moved(trial: &Trial) -> Option<TypedVerdict> {

@@ -125,6 +125,21 @@ fn cores_that_the_host_moved_disturb_a_trial() {
 }
 
 #[test]
+fn a_suspend_disturbs_a_trial_and_is_named_once() {
+    let mut suspended = Trial { suspended_s: Some(12.0), ..trial() };
+    suspended.verdicts = trial_verdicts(&suspended);
+    assert_eq!(suspended.verdicts[0].name, "machine_suspended");
+    assert_eq!(suspended.verdicts[0].evidence["suspended_s"], 12.0);
+    assert!(suspended.is_disturbed() && !trial().is_disturbed());
+    let mut of_run = run(0);
+    of_run.generator.suspended_s = Some(12.0);
+    of_run.verdicts = crate::run_verdicts(&of_run);
+    let suspended = Trial { run: Some(of_run), ..suspended };
+    assert_eq!(names(&suspended), [] as [&str; 0], "the run has it");
+    assert!(Trial { verdicts: Vec::new(), ..suspended }.is_disturbed());
+}
+
+#[test]
 fn a_direct_load_has_the_cores_of_one_instance() {
     let mut trial = trial();
     assert_eq!(trial.server_cores(), [0]);

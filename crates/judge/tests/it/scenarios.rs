@@ -374,6 +374,7 @@ fn of_kernel(name: VerdictName) -> Option<Scenario> {
             let tcp = TcpCounts { send_limits: Some(send_limits), ..TcpCounts::default() };
             run.connections.tcp = Some(tcp);
         }),
+        VerdictName::MachineSuspended => closed(|run| run.generator.suspended_s = Some(12.0)),
         VerdictName::ThermalThrottling => closed(|run| {
             let hot = CoreFrequency { core: 1, throttle_events: Some(3), ..CoreFrequency::default() };
             run.generator.core_frequencies = vec![hot];

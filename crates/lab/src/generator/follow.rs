@@ -63,6 +63,8 @@ pub struct ObservedRun {
     pub(crate) window: ReportedWindow,
     /// Every core at the same two moments.
     pub cores: (CoreTicks, CoreTicks),
+    /// The time for which the server's machine was suspended from the generator's start to its end, in seconds.
+    pub suspended_s: Option<f64>,
     /// The frequencies of the launch's cores between these moments, of those on this machine.
     pub core_frequencies: Vec<CoreFrequency>,
     /// Energy of the CPU packages between these moments, in joules, and the number of packages.
@@ -133,6 +135,7 @@ pub fn follow(
         over: (from.deployment.server, to.deployment.server),
         window,
         cores: (from.cores.clone(), to.cores.clone()),
+        suspended_s: watch.last.cores.suspended_s_since(&watch.first.cores),
         core_frequencies: core_frequencies(from, to, window),
         energy: to.joules.zip(from.joules).map(|(to, from)| (to - from, watch.energy.packages())),
         networks: networks(from, to, &launch.networks(true)),

@@ -25,6 +25,7 @@ fn followed(window: ReportedWindow, from_s: f64, to_s: f64, cpu_s: f64) -> Obser
         over: (at(from_s, 1.0), at(to_s, 1.0 + cpu_s)),
         window,
         cores: (CoreTicks::now(), CoreTicks::now()),
+        suspended_s: None,
         core_frequencies: Vec::new(),
         networks: Vec::new(),
         rss_bytes_after: 0,

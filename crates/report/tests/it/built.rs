@@ -167,6 +167,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
         memory: None,
         samples: Vec::new(),
         cores: Vec::new(),
+        suspended_s: None,
         core_frequencies: Vec::new(),
         core_distance: None,
         energy: None,

@@ -109,7 +109,7 @@ prop_compose! {
         };
         Generator {
             threads, cores, cpu_s: n[0], busy_s: n[1], spin_s: n[2], cpu_ns_per_request: n[3], utilization: n[4],
-            run_delay_s: n[5], steal_s: n[6], rss_bytes_peak: w, longest_gap_ns: Some(w), throttling: Some(Throttling { periods: w, throttled_periods: w, throttled_s: n[5], cores_allowed: Some(n[6]) }), backlog_at_window_start: w, by_thread: vec![thread; 2],
+            run_delay_s: n[5], steal_s: n[6], suspended_s: Some(n[4]), rss_bytes_peak: w, longest_gap_ns: Some(w), throttling: Some(Throttling { periods: w, throttled_periods: w, throttled_s: n[5], cores_allowed: Some(n[6]) }), backlog_at_window_start: w, by_thread: vec![thread; 2],
             by_core: vec![CoreTime { core: 3, over_s: n[3], busy_s: n[0], interrupt_s: n[1], steal_s: n[2] }],
             core_frequencies: vec![CoreFrequency { core: 3, frequency_mhz_start: Some(w), throttle_events: Some(w), ..CoreFrequency::default() }],
             left: Some(Left { sockets_in_use: w, sockets_time_wait: w, ports: w, descriptors: w }),
@@ -403,6 +403,7 @@ prop_compose! {
                 group_oom_kills: usage.pss_bytes,
             }),
             usage, cores: samples.iter().map(|(_, n)| CoreTime { core: 0, over_s: *n, busy_s: *n, interrupt_s: *n, steal_s: *n }).collect(),
+            suspended_s: samples.first().map(|(_, n)| *n),
             core_frequencies: samples.iter().map(|(ns, _)| CoreFrequency { core: 0, frequency_mhz_end: Some(*ns), ..CoreFrequency::default() }).collect(),
             core_distance: samples.first().map(|(ns, n)| CoreDistance {
                 usual_ns: *n, before_ns: *n, after_ns: (ns % 2 == 1).then_some(*n), waited_s: *n,
