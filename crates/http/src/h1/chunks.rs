@@ -2,7 +2,8 @@
 //!
 //! The decoder holds one of these for the duration of a chunked response. It keeps no bytes, so a body may arrive in
 //! any pieces. Extensions and trailers are checked and skipped, since no code acts on them (RFC 9112 §7.1.1, RFC 9110
-//! §6.5.1).
+//! §6.5.1). Blanks may end a size line: the grammar has none there, but some servers pad their sizes, and curl, nginx
+//! and hyper accept that.
 
 use super::error::{ProtocolError, Section};
 use crate::syntax::{excerpt, is_text, is_token};
@@ -31,7 +32,7 @@ enum ChunkState {
     Size,
     /// A further digit, or the byte after the size.
     Digits,
-    /// Blanks before an extension's semicolon (RFC 9112 §7.1.1: BWS).
+    /// Blanks before an extension's semicolon (RFC 9112 §7.1.1: BWS), or at the end of the line.
     BeforeExtension,
     /// Blanks before an extension's name, or its first byte.
     ExtensionStart,
@@ -229,7 +230,9 @@ fn extension(state: ChunkState, byte: u8) -> Option<ChunkState> {
     Some(match (state, byte) {
         (
             ChunkState::Digits
+            | ChunkState::BeforeExtension
             | ChunkState::ExtensionName
+            | ChunkState::AfterExtensionName
             | ChunkState::ExtensionToken
             | ChunkState::ExtensionEnd,
             b'\r',

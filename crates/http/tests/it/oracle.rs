@@ -195,7 +195,7 @@ fn size_line(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let line = line.strip_suffix('\r')?;
     let end = line.find([' ', '\t', ';']).unwrap_or(line.len());
     let (digits, mut rest) = line.split_at(end);
-    while !rest.is_empty() {
+    while !blank_trimmed(rest).is_empty() {
         rest = extension(rest)?;
     }
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

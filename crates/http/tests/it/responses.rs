@@ -132,7 +132,7 @@ fn bodies_in_chunks() {
         ("0x5\r\n", "error: invalid chunk size: \"x5\\r\\n\""),
         ("5\rx", "error: a chunk-size line has a CR without LF, or a NUL byte: \"x\""),
         ("5 5\r\n", "error: invalid chunk size: \"5\\r\\n\""),
-        ("5 \r\nhello\r\n", "error: invalid chunk size: \"\\r\\nhello\\r\\n\""),
+        (" 5\r\nhello\r\n", "error: invalid chunk size: \" 5\\r\\nhello\\r\\n\""),
         (
             "0\r\nHTTP/1.1 200 OK\r\n",
             "error: invalid trailer: \"/1.1 200 OK\\r\\n\" (is the blank line after the last chunk missing?)",
@@ -244,6 +244,30 @@ fn interim_responses() {
             "error: the server switched protocols (status 101), but no request asked for an upgrade",
         ),
     ]);
+}
+
+#[test]
+fn blanks_may_end_a_chunk_size_line() {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for blanks in [" ", "\t", "     ", " \t \t"] {
+        for extension in ["", ";a", " ; a", ";a=b", ";a=\"b\""] {
+            let end = format!("{extension}{blanks}\r\n");
+            let body = format!("{head}5{end}hello\r\n0{end}X: 1\r\n\r\n");
+            check(&[(Other, &body, "200.1 chunked keep | \"hello\" | end")]);
+        }
+    }
+    let rows = [
+        ("5 \nhello", "error: a chunk-size line ends in LF without CR: \"\\nhello\""),
+        ("5 \rx", "error: a chunk-size line has a CR without LF, or a NUL byte: \"x\""),
+        ("5 \0\r\n", "error: a chunk-size line has a CR without LF, or a NUL byte: \"\\x00\\r\\n\""),
+        ("5 \u{b}\r\n", "error: invalid chunk size: \"\\x0b\\r\\n\""),
+    ];
+    for (body, expected) in rows {
+        check(&[(Other, &format!("{head}{body}"), &format!("200.1 chunked keep | {expected}"))]);
+    }
+    let padded = format!("{head}1{}\r\nx\r\n0\r\n\r\n", " ".repeat(MAX_CHUNK_LINE_BYTES));
+    let too_long = "200.1 chunked keep | error: a chunk-size line does not end within 4096 bytes";
+    check(&[(Other, &padded, too_long)]);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn every_framing_is_read() {
         ("HTTP/1.1 404 \r\n\r\nuntil close", (404, "until close", false)),
         ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", (204, "", true)),
         (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nT: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1 ;x=y\r\nc\r\n0 \t\r\nT: x\r\n\r\n",
             (200, "abc", true),
         ),
     ];
