@@ -34,7 +34,7 @@ pub use path_pattern::{PathPattern, PathPatternError};
 pub use replay::{LogTime, LogTimeError, ReplaySpec};
 pub use request::{
     BodyExpectation, Content, ExpectedValue, ExtractFrom, Extraction, FormPart, Headers, MASKED,
-    PointerError, RequestSpec, check_pointer, hexadecimal, is_secret,
+    PointerError, RequestSpec, check_pointer, hexadecimal,
 };
 pub use segment::LoadSegment;
 pub use shape::{RatePart, Shape, Trace};

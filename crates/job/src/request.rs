@@ -312,7 +312,7 @@ impl Headers {
 }
 
 /// Whether the value of a header field is a secret.
-pub fn is_secret(name: &str) -> bool {
+fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_PARTS.iter().any(|part| name.contains(part))
 }

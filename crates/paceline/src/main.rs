@@ -11,6 +11,7 @@ mod exit;
 mod file;
 mod help;
 mod lab_folders;
+mod masked_argv;
 mod reference;
 mod store_location;
 mod terminal;

@@ -3,11 +3,11 @@
 //! Called by `main`. The search is `paceline_experiment::find_capacity`; progress goes to standard error.
 
 use super::child::LoadFlags;
-use super::masked_argv::own_argv;
 use super::output::{ResultFlags, ResultFormats};
 use super::{ExperimentContext, ExperimentTarget, complaint, status_of};
 use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
+use crate::masked_argv::own_argv;
 use paceline_escape::TerminalText;
 use paceline_experiment::{
     CapacityPlan, CapacityProgress, LoadError, Objective, RateUnit, WindowOutcome, capacity_text,

@@ -6,13 +6,13 @@
 use super::child::{LoadFlags, MAX_RECORD_BYTES};
 use super::compare_flags::CompareFlags;
 use super::compare_rounds::compared_rounds;
-use super::masked_argv::own_argv;
 use super::measured_side::MeasuredSide;
 use super::output::{ResultFlags, ResultFormats};
 use super::profiles::{ProfileSource, draw_difference};
 use super::{ExperimentContext, ExperimentTarget, complaint, status_of};
 use crate::commands::format::Format;
 use crate::exit::{self, Complaint, Status};
+use crate::masked_argv::own_argv;
 use paceline_escape::TerminalText;
 use paceline_experiment::{
     ComparePlan, CompareProgress, Difference, LoadRequest, LoadResult, PairedComparison, SampleSet,

@@ -12,7 +12,6 @@ pub mod gate;
 mod gate_init;
 mod gate_output;
 mod listener;
-mod masked_argv;
 mod measured_side;
 mod output;
 mod profiles;

@@ -3,7 +3,6 @@
 //! Flags become a job (`flags.rs` and its groups), which the crate `run` executes; this module prints its record and
 //! returns the exit status. The lab starts this command as a child process.
 
-mod argv;
 mod changing_load;
 mod connections;
 mod curl;
@@ -43,8 +42,8 @@ pub use write_results::run_page;
 use super::dashboards::Dashboards;
 use super::view::{LiveServer, Seconds};
 use crate::exit::{Complaint, Status};
+use crate::masked_argv::own_argv;
 use anyhow::Context as _;
-use argv::argv;
 use clap::{Args as _, FromArgMatches as _};
 use explain::{explain, explain_through};
 use lua::RunScript;
@@ -88,8 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<Status> {
     }
     if arguments.loaders.is_asked() {
         outputs.check_for_several()?;
-        let run =
-            loaders::run(&arguments.loaders, argv(&arguments), job, gates, events.as_ref(), &mut inputs)?;
+        let run = loaders::run(&arguments.loaders, own_argv(), job, gates, events.as_ref(), &mut inputs)?;
         write_results::write_results(&run, outputs, Vec::new())?;
         return Ok(status(&run, arguments.gates.allow_invalid));
     }
@@ -129,7 +127,7 @@ fn run_alone(
     let script = source.as_deref().map(|source| RunScript::begin(source, &mut prepared, stop)).transpose()?;
     let proxy = prepared.settings.job.proxy.clone();
     let in_words = |error| lua::explain(script.as_ref(), explain_through(error, proxy.as_ref()));
-    let (mut run, unwritten) = prepared.carry_out(argv(arguments), observers, stop).map_err(in_words)?;
+    let (mut run, unwritten) = prepared.carry_out(own_argv(), observers, stop).map_err(in_words)?;
     if let Some(job) = repeated.filter(|_| !run.stopped) {
         observe_server(&mut run, job, source.as_deref(), arguments, stop);
     }
