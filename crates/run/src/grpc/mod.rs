@@ -4,14 +4,14 @@
 //! The schema comes from `.proto` files or from the server (`reflection.rs`). Everything is encoded before the run. A
 //! body with `{line:FILE}` becomes one message for each line of the file, of which each request sends the next.
 
+mod fields;
 mod reflection;
 
 use crate::content::ContentReader;
 use crate::content::read;
 use crate::target::Destination;
 use crate::{Inputs, RunError};
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use fields::CallFields;
 use paceline_engine::{CallCheck, decoded};
 use paceline_files::without_byte_order_mark;
 use paceline_grpc::{Method, Schema, SourceFiles};
@@ -19,7 +19,6 @@ use paceline_http::{
     COMPRESSED_FLAG, ContentCoding, EventStep, GrpcCode, LineFiles, MessageReader, Request, framed_message,
 };
 use paceline_job::{BodyExpectation, Content, Job, RequestSpec, StreamFormat, StreamSpec};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -180,69 +179,6 @@ fn not_encoded(spec: &RequestSpec, error: paceline_grpc::SchemaError) -> RunErro
     RunError::usage(request).because(error).hint("--grpc-raw sends a body that is already encoded")
 }
 
-/// The fields that calls add to their requests.
-struct CallFields<'s> {
-    spec: &'s RequestSpec,
-    compresses: bool,
-}
-
-impl<'s> CallFields<'s> {
-    /// Reads the given fields that belong to gRPC.
-    fn of_request(spec: &'s RequestSpec) -> Result<Self, RunError> {
-        if let Some(deadline) = spec.headers.get("grpc-timeout").filter(|deadline| !is_deadline(deadline)) {
-            return Err(RunError::usage(format!("grpc-timeout {deadline:?} is invalid"))
-                .hint("write up to 8 digits and a unit, H, M, S, m (milliseconds), u or n: 500m"));
-        }
-        let compresses = match spec.headers.get("grpc-encoding") {
-            None | Some("identity") => false,
-            Some("gzip") => true,
-            Some(other) => {
-                return Err(RunError::usage(format!(
-                    "grpc-encoding {other:?}: Paceline compresses only with gzip"
-                ))
-                .hint("write -H 'grpc-encoding: gzip'"));
-            }
-        };
-        Ok(Self { spec, compresses })
-    }
-
-    /// Whether responses may be compressed with gzip.
-    fn accepts_gzip(&self) -> bool {
-        let accepted = self.spec.headers.get("grpc-accept-encoding");
-        accepted.map_or(self.compresses, |codings| codings.split(',').any(|coding| coding.trim() == "gzip"))
-    }
-
-    /// A message with its prefix, compressed if that is requested.
-    fn frame(&self, message: &[u8]) -> Result<Vec<u8>, RunError> {
-        if !self.compresses {
-            return Ok(framed_message(0, message));
-        }
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        let written = encoder.write_all(message).and_then(|()| encoder.finish());
-        let compressed = written
-            .map_err(|error| RunError::environment("the message cannot be compressed").because(error))?;
-        Ok(framed_message(COMPRESSED_FLAG, &compressed))
-    }
-
-    /// The fields of a request: those that gRPC requires, unless they are given.
-    fn all(&self, mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
-        let accepted = self.compresses.then_some(("grpc-accept-encoding", "gzip"));
-        let required = [("Content-Type", "application/grpc"), ("TE", "trailers")];
-        for (name, value) in required.into_iter().chain(accepted) {
-            if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
-                headers.push((name.to_owned(), value.to_owned()));
-            }
-        }
-        headers
-    }
-}
-
-/// Whether it is a value of `grpc-timeout`.
-fn is_deadline(text: &str) -> bool {
-    let Some(digits) = text.strip_suffix(['H', 'M', 'S', 'm', 'u', 'n']) else { return false };
-    (1..=8).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 /// The texts of a body: one, or one for each line of the file that it names. An empty body is the empty message.
 fn texts(spec: &RequestSpec, body: Vec<u8>, inputs: &mut Inputs) -> Result<Vec<String>, RunError> {
     let text = String::from_utf8(body).map_err(|_| {
@@ -334,12 +270,6 @@ impl SourceFiles for ReadFiles<'_> {
 mod tests {
     use super::*;
 
-    fn spec(headers: &[&str], body: &str) -> RequestSpec {
-        let mut spec = RequestSpec { body: Some(Content::Text(body.to_owned())), ..RequestSpec::default() };
-        spec.headers.0 = headers.iter().filter_map(|field| paceline_job::Headers::parse(field)).collect();
-        spec
-    }
-
     #[test]
     fn whole_messages_are_taken_from_a_body() {
         let body = [framed_message(0, b"one"), framed_message(1, b""), framed_message(0, b"cut")].concat();
@@ -347,52 +277,11 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_are_checked() {
-        for (text, is_valid) in [
-            ("500m", true),
-            ("1S", true),
-            ("99999999n", true),
-            ("", false),
-            ("5", false),
-            ("100000000n", false),
-            ("1s", false),
-            ("-1S", false),
-        ] {
-            assert_eq!(is_deadline(text), is_valid, "{text}");
-            let spec = spec(&[&format!("grpc-timeout: {text}")], "");
-            assert_eq!(CallFields::of_request(&spec).is_ok(), is_valid, "{text}");
-        }
-    }
-
-    #[test]
-    fn compression_is_requested_by_a_field() {
-        let gzip = spec(&["grpc-encoding: gzip"], "");
-        let fields = CallFields::of_request(&gzip).unwrap();
-        let frame = fields.frame(b"hello").unwrap();
-        assert_eq!((frame[0], fields.accepts_gzip()), (COMPRESSED_FLAG, true));
-        let decoded =
-            paceline_engine::decoded(paceline_http::ContentCoding::Gzip, &frame[5..]).unwrap().into_owned();
-        assert_eq!(decoded, b"hello");
-        let plain = spec(&[], "");
-        let fields = CallFields::of_request(&plain).unwrap();
-        assert_eq!(
-            (fields.frame(b"hello").unwrap(), fields.accepts_gzip()),
-            (framed_message(0, b"hello"), false)
-        );
-        assert!(CallFields::of_request(&spec(&["grpc-encoding: zstd"], "")).is_err());
-        assert!(
-            CallFields::of_request(&spec(&["grpc-accept-encoding: identity, gzip"], ""))
-                .unwrap()
-                .accepts_gzip()
-        );
-    }
-
-    #[test]
     fn bodies_are_encoded_before_the_run() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ids"), "1\n2\n").unwrap();
         let of = |body: &str| {
-            let spec = RequestSpec { folder: Some(folder.path().to_owned()), ..spec(&[], body) };
+            let spec = RequestSpec { folder: Some(folder.path().to_owned()), ..RequestSpec::default() };
             texts(&spec, body.as_bytes().to_vec(), &mut Inputs::default()).map_err(|error| error.to_string())
         };
         assert_eq!(of("").unwrap(), ["{}"]);

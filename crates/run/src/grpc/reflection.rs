@@ -1,5 +1,6 @@
 //! Asks a server for its schema (gRPC Server Reflection): one call for each file, over the engine's own HTTP/2.
 
+use super::fields::with_required;
 use crate::RunError;
 use crate::exchange::{Message, over_http2};
 use crate::target::Destination;
@@ -70,6 +71,24 @@ impl ReflectionResponse {
     }
 }
 
+/// The request of one call, with the metadata of the job's first request, such as a token. Fields that describe its own
+/// call, or the length of its body, are left out.
+fn request(job: &Job, method: &str, message: &[u8]) -> Request {
+    let mut metadata = job.requests.first().map(|spec| spec.headers.0.clone()).unwrap_or_default();
+    metadata.retain(|(name, _)| {
+        let name = name.to_ascii_lowercase();
+        !name.starts_with("grpc-") && name != "content-length"
+    });
+    Request {
+        method: "POST".to_owned(),
+        path: method.to_owned(),
+        headers: with_required(metadata).0,
+        omit: vec!["Accept".to_owned()],
+        body: framed_message(0, message),
+        ..Request::get(&job.url)
+    }
+}
+
 /// Makes one call on a new connection.
 fn call(
     job: &Job,
@@ -79,18 +98,7 @@ fn call(
 ) -> Result<ReflectionResponse, RunError> {
     let spec =
         RequestSpec { method: "POST".to_owned(), path: Some(method.to_owned()), ..RequestSpec::default() };
-    let metadata = job.requests.first().map(|spec| spec.headers.0.clone()).unwrap_or_default();
-    let is_metadata = |(name, _): &(String, String)| !name.to_ascii_lowercase().starts_with("grpc-");
-    let required = [("Content-Type", "application/grpc"), ("TE", "trailers")];
-    let required = required.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let request = Request {
-        method: spec.method.clone(),
-        path: method.to_owned(),
-        headers: metadata.into_iter().filter(is_metadata).chain(required).collect(),
-        omit: vec!["Accept".to_owned()],
-        body: framed_message(0, message),
-        ..Request::get(&job.url)
-    };
+    let request = request(job, method, message);
     let invalid = |error: RequestError| RunError::usage(error.to_string());
     let over_http2_request = request
         .with_doubled_braces()
@@ -126,4 +134,31 @@ fn call(
             .hint(HINT)
     };
     complete.map(|message| ReflectionResponse { message }).ok_or_else(unanswered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_job::Headers;
+
+    #[test]
+    fn no_field_is_sent_twice() {
+        let fields = |given: &[&str]| {
+            let headers = Headers(given.iter().filter_map(|field| Headers::parse(field)).collect());
+            let spec = RequestSpec { headers, ..RequestSpec::default() };
+            let job = Job { requests: vec![spec], ..Job::default() };
+            let request = request(&job, METHODS[0], b"asked");
+            request.encode().unwrap();
+            request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(&[]), ["Content-Type: application/grpc", "TE: trailers"]);
+        let given = [
+            "content-type: application/grpc+proto",
+            "te: trailers",
+            "Grpc-Timeout: 1S",
+            "content-length: 3",
+            "x-token: a",
+        ];
+        assert_eq!(fields(&given), ["content-type: application/grpc+proto", "te: trailers", "x-token: a"]);
+    }
 }
