@@ -14,7 +14,8 @@ pub enum EventFormat {
     /// Server-sent events (WHATWG HTML, section 9.2): blocks of fields, each ended by an empty line. A block without a
     /// `data` field is no event.
     ServerSent,
-    /// Lines that end in LF or CR LF. Blank lines are no events.
+    /// Lines that end in LF or CR LF. Blank lines are no events, and a byte order mark before the first line is skipped:
+    /// a reader of JSON may ignore it (RFC 8259, section 8.1).
     Lines,
     /// The chunks in which the body was sent, for which the caller uses [`EventReader::end_chunk`].
     Chunks,
@@ -44,7 +45,7 @@ enum LineState {
 /// The field that makes a block an event.
 const DATA: &[u8; 4] = b"data";
 /// The byte order mark of UTF-8, which is skipped.
-const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+const MARK: &[u8; 3] = b"\xef\xbb\xbf";
 
 /// Reads the events of one body.
 #[derive(Clone, Copy, Debug)]
@@ -62,11 +63,8 @@ impl EventReader {
     /// A reader at the beginning of a body.
     pub const fn new(format: EventFormat) -> Self {
         let state = match format {
-            EventFormat::ServerSent => LineState::Mark(0),
-            EventFormat::Lines
-            | EventFormat::Chunks
-            | EventFormat::Messages
-            | EventFormat::LengthPrefixed => LineState::Start,
+            EventFormat::ServerSent | EventFormat::Lines => LineState::Mark(0),
+            EventFormat::Chunks | EventFormat::Messages | EventFormat::LengthPrefixed => LineState::Start,
         };
         Self { format, state, after_cr: false, has_data: false, messages: MessageReader::new() }
     }
@@ -102,14 +100,20 @@ impl EventReader {
     /// server-sent event is discarded (WHATWG HTML, section 9.2.6): [`EventReader::is_in_event`] is still true.
     pub fn end_body(&mut self) -> bool {
         let may_lack_end = matches!(self.format, EventFormat::Lines | EventFormat::Chunks);
-        may_lack_end && std::mem::take(&mut self.has_data)
+        may_lack_end && (std::mem::take(&mut self.has_data) || self.has_part_of_mark())
     }
 
     /// Whether the bytes so far end in the middle of an event.
     pub fn is_in_event(&self) -> bool {
         self.has_data
+            || self.has_part_of_mark()
             || matches!(self.state, LineState::Name(1..) | LineState::Colon)
             || self.messages.is_in_message()
+    }
+
+    /// Whether a body of lines consists of the first bytes of a byte order mark so far: a line, if no more come.
+    fn has_part_of_mark(&self) -> bool {
+        self.format == EventFormat::Lines && matches!(self.state, LineState::Mark(1..))
     }
 
     /// The flags of all messages so far ([`MessageReader::flags`]); 0 in the other formats.
@@ -120,6 +124,20 @@ impl EventReader {
     /// The next step of a body of lines.
     fn next_line<'i>(&mut self, input: &'i [u8]) -> (EventStep<'i>, usize) {
         let mut at = 0;
+        while let LineState::Mark(seen) = self.state {
+            let Some(byte) = input.get(at) else { return (EventStep::NeedMore, at) };
+            if *byte != MARK[usize::from(seen)] {
+                self.state = LineState::Start;
+                if seen == 0 {
+                    break;
+                }
+                // The bytes that have come are no mark but begin the first line.
+                self.has_data = true;
+                return (EventStep::Data(&MARK[..usize::from(seen)]), at);
+            }
+            at += 1;
+            self.state = after_mark_byte(seen);
+        }
         loop {
             let rest = &input[at..];
             let end = memchr(b'\n', rest);
@@ -157,11 +175,7 @@ impl EventReader {
             self.state = match self.state {
                 LineState::Mark(seen) if byte == MARK[usize::from(seen)] => {
                     at += 1;
-                    if usize::from(seen) + 1 == MARK.len() {
-                        LineState::Start
-                    } else {
-                        LineState::Mark(seen + 1)
-                    }
+                    after_mark_byte(seen)
                 }
                 LineState::Mark(0) => LineState::Start,
                 LineState::Mark(_) => LineState::Ignored,
@@ -213,4 +227,9 @@ impl EventReader {
             _ => None,
         }
     }
+}
+
+/// The state after one more byte of the byte order mark, of which `seen` had come.
+fn after_mark_byte(seen: u8) -> LineState {
+    if usize::from(seen) + 1 == MARK.len() { LineState::Start } else { LineState::Mark(seen + 1) }
 }

@@ -178,7 +178,7 @@ fn check_id(id: &str, at: impl FnOnce() -> String) -> Result<(), ArchiveError> {
     Id::parse(id).map(drop).map_err(|source| ArchiveError::Forged { at: at(), source })
 }
 
-/// An iterator over lines of at most [`MAX_LINE_BYTES`].
+/// An iterator over lines of at most [`MAX_LINE_BYTES`], without a byte order mark.
 struct BoundedLines<R>(R);
 
 impl<R: BufRead> Iterator for BoundedLines<R> {
@@ -192,10 +192,7 @@ impl<R: BufRead> Iterator for BoundedLines<R> {
             Ok(_) if line.len() as u64 > MAX_LINE_BYTES => {
                 Some(Err(FileError::TooLarge(MAX_LINE_BYTES).into()))
             }
-            Ok(_) => Some(
-                String::from_utf8(line)
-                    .map_err(|error| FileError::NotText(error.utf8_error().valid_up_to()).into()),
-            ),
+            Ok(_) => Some(paceline_files::text(line).map_err(io::Error::from)),
             Err(error) => Some(Err(error)),
         }
     }
@@ -380,6 +377,18 @@ mod tests {
     fn no_trial_is_dropped() {
         let trials = stored("one").1;
         let folder = with_trials(&[&trials[..2], &trials[2..]]);
+        assert_eq!(read(folder.path()).unwrap().1, trials);
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_trials_is_skipped() {
+        let trials = stored("one").1;
+        let folder = with_trials(&[&trials]);
+        let path = folder.path().join(TRIALS);
+        let mut packer = GzBuilder::new().write(Vec::new(), Compression::fast());
+        packer.write_all("\u{feff}".as_bytes()).unwrap();
+        let marked = [packer.finish().unwrap(), std::fs::read(&path).unwrap()].concat();
+        std::fs::write(&path, marked).unwrap();
         assert_eq!(read(folder.path()).unwrap().1, trials);
     }
 

@@ -55,6 +55,7 @@ fn expected_sent(body: &str) -> Vec<String> {
 
 /// The events of a body of lines.
 fn expected_lines(body: &str) -> Vec<String> {
+    let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let is_blank = |line: &&str| line.chars().all(|letter| " \t\r".contains(letter));
     body.split('\n').filter(|line| !is_blank(line)).map(str::to_owned).collect()
 }
@@ -96,6 +97,12 @@ fn lines_are_events_unless_they_are_blank() {
         ("{\"a\": 1}\n\n", &["{\"a\": 1}"], false),
         ("  ", &[], false),
         ("", &[], false),
+        ("\u{feff}{}\n", &["{}"], false),
+        ("\u{feff}", &[], false),
+        ("\u{feff}\n\u{feff}a", &["\u{feff}a"], true),
+        // Other characters begin with the same bytes as the mark.
+        ("\u{f8ff}\na", &["\u{f8ff}", "a"], true),
+        ("\u{fefe}\n", &["\u{fefe}"], false),
     ] {
         let found = events(EventFormat::Lines, &[body.as_bytes()]);
         assert_eq!(
@@ -103,7 +110,14 @@ fn lines_are_events_unless_they_are_blank() {
             (expected, ends_in_event),
             "{body:?}"
         );
+        let bytewise: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
+        assert_eq!(events(EventFormat::Lines, &bytewise), found, "{body:?}");
     }
+    // A part of a mark is a line like any other.
+    let (lines, in_event) = events(EventFormat::Lines, &[b"\xef", b"\xbb\na"]);
+    assert_eq!((lines, in_event), (vec!["\u{fffd}".to_owned(), "a".to_owned()], true));
+    let (lines, in_event) = events(EventFormat::Lines, &[b"\xef\xbb"]);
+    assert_eq!((lines.len(), in_event), (1, true));
 }
 
 #[test]
@@ -122,7 +136,7 @@ fn chunks_are_events_as_the_caller_ends_them() {
 fn body() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "data: ", "data:", "data", "da", "event: e", "id", ": ", ":", "\n", "\n", "\r\n", "\r", "\n\n", "x",
-        " ", "\u{feff}", "\u{e9}", "\t", "\0",
+        " ", "\u{feff}", "\u{f8ff}", "\u{e9}", "\t", "\0",
     ]);
     prop::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
 }

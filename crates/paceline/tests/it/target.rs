@@ -109,7 +109,8 @@ fn tls_is_in_the_record() {
     let (port, certificate) = secure();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
-    std::fs::write(&file, certificate).unwrap();
+    // Editors on Windows write a byte order mark.
+    std::fs::write(&file, format!("\u{feff}{certificate}")).unwrap();
     let url = format!("https://localhost:{port}/");
     let run = record(&url, &["-4", "--cacert", file.to_str().unwrap()]);
     let tls = &run["target"]["tls"];

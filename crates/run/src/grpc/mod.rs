@@ -134,7 +134,7 @@ impl Calls {
         let message = match &self.methods[kind] {
             None => bytes,
             Some(method) => method
-                .encode_response(&String::from_utf8_lossy(&bytes))
+                .encode_response(&String::from_utf8_lossy(without_byte_order_mark(&bytes)))
                 .map_err(|error| RunError::usage("--expect-body").because(error))?,
         };
         Ok(framed_message(0, &message).into())
@@ -181,8 +181,9 @@ fn not_encoded(spec: &RequestSpec, error: paceline_grpc::SchemaError) -> RunErro
 
 /// The texts of a body: one, or one for each line of the file that it names. An empty body is the empty message.
 fn texts(spec: &RequestSpec, body: Vec<u8>, inputs: &mut Inputs) -> Result<Vec<String>, RunError> {
-    let text = String::from_utf8(body).map_err(|_| {
+    let text = paceline_files::text(body).map_err(|error| {
         RunError::usage(format!("request `{}`: the body is not text", spec.shown_name()))
+            .because(error)
             .hint("write the message as JSON; --grpc-raw sends a body that is already encoded")
     })?;
     let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
@@ -216,8 +217,7 @@ fn lines(spec: &RequestSpec, file: &str, inputs: &mut Inputs) -> Result<Vec<Stri
     let named_by = format!("{{line:{file}}}");
     let wrong = || RunError::usage(format!("{named_by}: cannot read {}", path.display()));
     let bytes = read(&named_by, &path, inputs).map_err(|error| wrong().because(error))?;
-    let text = String::from_utf8(without_byte_order_mark(&bytes).to_vec())
-        .map_err(|error| wrong().because(error))?;
+    let text = paceline_files::text(bytes).map_err(|error| wrong().because(error))?;
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     if lines.is_empty() { Err(wrong().because("the file has no line")) } else { Ok(lines) }
 }
@@ -288,6 +288,8 @@ mod tests {
         assert_eq!(of("{\"a\": {\"b\": 1}}").unwrap(), ["{\"a\": {\"b\": 1}}"]);
         assert_eq!(of("{\"id\": {line:ids}}").unwrap(), ["{\"id\": 1}", "{\"id\": 2}"]);
         assert_eq!(of("{line:ids}").unwrap(), ["1", "2"]);
+        std::fs::write(folder.path().join("marked"), "\u{feff}1\r\n2").unwrap();
+        assert_eq!(of("\u{feff}{line:marked}").unwrap(), ["1", "2"]);
         assert!(of("{\"id\": {seq}}").unwrap_err().contains("{seq}"));
         assert!(of("{\"id\": {rand:1:9}}").unwrap_err().contains("encoded before the run"));
         assert!(of("{\"id\": {line:none}}").unwrap_err().contains("cannot read"));

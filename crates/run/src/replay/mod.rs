@@ -17,6 +17,7 @@ use format::LogFormat;
 use groups::PathGroups;
 use paceline_engine::script::{RequestScript, ScriptPlan, ScriptedResponse, Scripts};
 use paceline_engine::{Nanos, RequestKind, Requests, Settings, Trace};
+use paceline_files::without_byte_order_mark;
 use paceline_http::{Method, RequestTemplate};
 use paceline_job::{LoadModel, ReplaySpec, RequestSpec, Shape};
 use range::LogRange;
@@ -132,9 +133,13 @@ fn is_sendable(entry: &LogEntry) -> bool {
         && texts.into_iter().flatten().all(is_clean)
 }
 
-/// A line of a log; empty if it is too long, or no text.
+/// A line of a log, without the byte order mark that the first one of a file may have; empty if it is too long, or no
+/// text.
 fn text_of(line: &[u8]) -> &str {
-    if line.len() > MAX_LINE_BYTES { "" } else { str::from_utf8(line).unwrap_or_default() }
+    if line.len() > MAX_LINE_BYTES {
+        return "";
+    }
+    str::from_utf8(without_byte_order_mark(line)).unwrap_or_default()
 }
 
 fn cannot_read(path: &Path, error: io::Error) -> RunError {
@@ -449,6 +454,14 @@ a - - [10/Oct/2000:13:55:38 +0000] "GET http://other/ HTTP/1.1" 200 1
             "GET /2 HTTP/1.1\r\nHost: h:1\r\nUser-Agent: u2\r\nReferer: http://r/\r\nAccept: */*\r\n\r\n"
         );
         assert!(all[2].ends_with("\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"), "{}", all[2]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_hides_no_request() {
+        for text in [LOG, "{\"ts\":1,\"method\":\"GET\",\"uri\":\"/a\"}\n"] {
+            let (plain, marked) = (log(text), log(&format!("\u{feff}{text}")));
+            assert_eq!(sent(marked.path(), 1), sent(plain.path(), 1));
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(super) fn page(url: &Url) -> Result<String, FetchError> {
         }
     }
     match answer.status {
-        200..300 => String::from_utf8(answer.body).map_err(|_| FetchError::Encoding),
+        200..300 => paceline_files::text(answer.body).map_err(|_| FetchError::Encoding),
         status => Err(FetchError::Status(status)),
     }
 }
@@ -140,7 +140,8 @@ mod tests {
     fn a_page_may_be_chunked_or_end_with_the_connection() {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na 1\r\n1\r\n\n\r\n0\r\n\r\n";
         assert_eq!(answered(chunked.into(), false).unwrap(), "a 1\n");
-        assert_eq!(answered("HTTP/1.0 200 OK\r\n\r\na 1".into(), true).unwrap(), "a 1");
+        let until_close = "HTTP/1.0 200 OK\r\n\r\n\u{feff}a 1";
+        assert_eq!(answered(until_close.into(), true).unwrap(), "a 1", "without its byte order mark");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use crate::proxy::proxy_authorization;
 use crate::{Inputs, RunError};
 use paceline_engine::tls::{ClientIdentity, TlsFault, TlsOptions, TlsSettings, Trust};
+use paceline_files::without_byte_order_mark;
 use paceline_job::{Job, Proxy, TlsSpec};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -75,7 +76,7 @@ fn certificates(
 ) -> Result<Vec<CertificateDer<'static>>, RunError> {
     let reported = || RunError::usage(format!("{flag} {}", file.display()));
     let bytes = inputs.read(flag, file).map_err(|error| reported().because(error))?;
-    let found: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&bytes)
+    let found: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(without_byte_order_mark(&bytes))
         .collect::<Result<_, _>>()
         .map_err(|error: rustls::pki_types::pem::Error| reported().because(error))?;
     if found.is_empty() {
@@ -93,7 +94,7 @@ fn identity(cert: &Path, key: Option<&Path>, inputs: &mut Inputs) -> Result<Clie
     let bytes = inputs
         .read(flag, file)
         .map_err(|error| RunError::usage(format!("{flag} {}", file.display())).because(error))?;
-    let key = PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| {
+    let key = PrivateKeyDer::from_pem_slice(without_byte_order_mark(&bytes)).map_err(|_| {
         RunError::usage(format!("{flag} {}: contains no private key in PEM format", file.display()))
             .hint("decrypt an encrypted key first: openssl pkey -in FILE -out PLAIN")
     })?;

@@ -211,6 +211,11 @@ fn files_may_begin_with_a_byte_order_mark() {
     let heard = server.heard();
     let bodies: Vec<_> = heard.iter().rev().take(2).map(|heard| heard.body.as_slice()).collect();
     assert_eq!(bodies, [b"bob", b"ann"]);
+    // The file of a body is sent as it is.
+    let file = written("b.json", "{}".to_owned());
+    let flags = [url.as_str(), "--body", &format!("@{file}"), "-n", "1", "-c", "1", "-q"];
+    assert!(matches!(paceline(&flags).status.code(), Some(0 | 1)));
+    assert_eq!(server.heard().last().unwrap().body, format!("{MARK}{{}}").as_bytes());
 }
 
 #[test]
