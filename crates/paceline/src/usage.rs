@@ -417,7 +417,10 @@ mod tests {
             let code = cell(&flag);
             // A paragraph of a help text has no full stop if it is one sentence.
             let paragraphs: Vec<&str> = help.split("\n\n").map(|text| text.trim_end_matches('.')).collect();
-            let help = paragraphs.join(". ");
+            let mut help = paragraphs.join(". ");
+            if let Some(variable) = arg.get_env() {
+                help += &format!(" [env: {}=]", variable.display());
+            }
             text += &format!("| `{code}` | {} |\n", cell(&help).replace('<', "&lt;"));
         }
         let below =

@@ -88,6 +88,11 @@ fn words_of_the_glossary_are_used() {
 }
 
 #[test]
+fn variables_of_the_environment_are_documented() {
+    none("a document names each variable that the code reads", words::undocumented_variables());
+}
+
+#[test]
 fn no_file_names_a_path_or_host_of_one_machine() {
     none("paths are relative, hosts are public and listed", over_all(words::of_one_machine));
 }

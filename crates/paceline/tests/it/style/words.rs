@@ -4,7 +4,7 @@
 //! use of the glossary in sentences needs a reader.
 
 use super::Violation;
-use super::files::File;
+use super::files::{self, File};
 
 /// Ambiguous words: readers associate them with different numbers. They never stand alone.
 const AMBIGUOUS: [&str; 2] = ["latenc", "throughput"];
@@ -51,6 +51,9 @@ const HOSTS: [&str; 15] = [
 /// Reserved top-level names (RFC 2606 and 6761), as used in tests.
 const NOBODYS: [&str; 4] = ["test", "example", "invalid", "localhost"];
 
+/// What precedes the name of a variable of the environment in code. The last one finds names in constants and lists.
+const VARIABLE_MARKS: [&str; 4] = ["var(\"", "var_os(\"", "env = \"", "\"PACELINE_"];
+
 /// Whether a file quotes foreign text.
 fn is_quoting(file: &File) -> bool {
     QUOTING.iter().any(|place| file.path.starts_with(place))
@@ -88,6 +91,39 @@ pub fn ambiguous(file: &File) -> Vec<Violation> {
 /// A line without the parts in double quotes.
 fn outside_quotes(line: &str) -> String {
     line.split('"').step_by(2).collect()
+}
+
+/// Finds variables of the environment that the code of a crate reads, and no document written by hand names.
+pub fn undocumented_variables() -> Vec<Violation> {
+    let is_document = |file: &&File| {
+        file.path == "CONTRIBUTING.md" || file.path.starts_with("docs/") && file.path.ends_with(".md")
+    };
+    let documents: Vec<&File> = files::tracked().iter().filter(is_document).collect();
+    let is_named = |name: &str| {
+        let forms = [format!("`{name}`"), format!("`{name}=")];
+        documents.iter().any(|document| forms.iter().any(|form| document.text.contains(form)))
+    };
+    let is_code = |file: &&File| file.is_rust() && !file.is_test() && file.path.contains("/src/");
+    let of_file = |file: &'static File| {
+        let named = lines(file).flat_map(|(at, line)| variables(line).map(move |name| (at, name)));
+        let missing = named.filter(|(_, name)| !is_named(name));
+        missing.map(|(at, name)| file.at(at, &format!("`{name}` is in no document"))).collect::<Vec<_>>()
+    };
+    files::tracked().iter().filter(is_code).flat_map(of_file).collect()
+}
+
+/// The variables of the environment that a line of code names. Those of the build (`env!`) are none.
+fn variables(line: &str) -> impl Iterator<Item = &str> {
+    let marks = VARIABLE_MARKS.into_iter().filter(move |_| !line.contains("env!("));
+    let names = marks.flat_map(move |mark| {
+        let start = mark.find('"').map_or(0, |quote| quote + 1);
+        line.match_indices(mark).filter_map(move |(at, _)| line[at + start..].split('"').next())
+    });
+    let is_variable = |name: &&str| {
+        let is_letter = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+        !name.is_empty() && !name.ends_with('_') && name.bytes().all(is_letter)
+    };
+    names.filter(is_variable)
 }
 
 /// Finds paths and hosts that are valid on one machine only.
@@ -157,6 +193,19 @@ mod tests {
         assert_eq!(found("a.rs", "wrk --latency"), 0);
         assert_eq!(found("a.md", "What others call \"latency\" is one of two times."), 0);
         assert_eq!(found("a.md", "Latency is \"fine\"."), 1);
+    }
+
+    #[test]
+    fn variables_are_found_where_they_are_read() {
+        let found = |line| variables(line).collect::<Vec<_>>();
+        assert_eq!(found("std::env::var_os(\"HOME\").or(std::env::var(\"TERM\"))"), ["TERM", "HOME"]);
+        assert_eq!(found("#[arg(long, env = \"PACELINE_A\")]"), ["PACELINE_A", "PACELINE_A"]);
+        assert_eq!(found("const NAME: &str = \"PACELINE_B2\";"), ["PACELINE_B2"]);
+        for line in
+            ["option_env!(\"PACELINE_C\")", "key.starts_with(\"PACELINE_\")", "(target_env = \"musl\")"]
+        {
+            assert!(found(line).is_empty(), "{line}");
+        }
     }
 
     #[test]
