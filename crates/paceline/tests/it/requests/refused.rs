@@ -4,6 +4,7 @@
 
 use super::{complaint, paceline};
 use crate::faults::full_backlog;
+use std::process::Command;
 
 #[test]
 fn devices_are_rejected() {
@@ -22,6 +23,47 @@ fn devices_are_rejected() {
         let reported = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{reported}");
         assert!(reported.contains(said), "{reported}");
+    }
+}
+
+#[test]
+fn pipes_without_a_writer_and_folders_are_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (path, said) in [(pipe.as_path(), "a named pipe"), (folder.path(), "a folder")] {
+        let path = path.to_str().unwrap();
+        let [file, part, value, line] = ["@", "a=@", "a=<", "{line:"].map(|before| format!("{before}{path}"));
+        let line = line + "}";
+        for flags in [
+            ["--mix", path],
+            ["--schedule", path],
+            ["--lua", path],
+            ["--body", &file],
+            ["--expect-body", &file],
+            ["-F", &part],
+            ["-F", &value],
+            ["--body", &line],
+        ] {
+            let reported = complaint(&flags);
+            let said = format!("{said}, not a regular file");
+            assert!(reported.contains(path) && reported.contains(&said), "{flags:?}: {reported}");
+        }
+    }
+}
+
+#[test]
+fn empty_files_are_refused_where_they_would_send_nothing() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let line = format!("{{line:{path}}}");
+    for (flags, said) in [
+        (["--mix", path], "missing key `request`"),
+        (["--schedule", path], "the schedule is empty"),
+        (["--body", &line], "the file has no lines"),
+    ] {
+        let reported = complaint(&flags);
+        assert!(reported.contains(path) && reported.contains(said), "{flags:?}: {reported}");
     }
 }
 
