@@ -91,7 +91,7 @@ impl WindowLength {
         }
         let last: f64 = (0..n).map(|_| gaps.draw(gap_ns)).sum();
         // The gap after the last arrival belongs to the window, as it does for even arrivals.
-        exact(Nanos((last + gaps.draw(gap_ns)) as u64 + 1))
+        exact(Nanos((last + gaps.draw(gap_ns)) as u64) + Nanos(1))
     }
 
     /// The length.

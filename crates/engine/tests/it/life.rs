@@ -216,6 +216,8 @@ fn a_long_random_schedule_ends_with_its_last_arrival() {
     // A billion arrivals are not walked: their window is planned from their number.
     let billion = WindowLength::from_settings(&poisson(1e6, 1_000_000_000)).length();
     assert_eq!(billion.0, ((1e9 + 6.0 * 1e9_f64.sqrt()) * 1e3) as u64);
+    // Arrivals of a very low rate are later than any clock shows.
+    assert_eq!(WindowLength::from_settings(&poisson(1e-18, 2)).length(), Nanos::NEVER);
     let count = (1 << 18) + 1_000;
     let settings = poisson(1e5, count);
     let mut random = Random::new(settings.seed);
