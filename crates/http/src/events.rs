@@ -14,8 +14,8 @@ pub enum EventFormat {
     /// Server-sent events (WHATWG HTML, section 9.2): blocks of fields, each ended by an empty line. A block without a
     /// `data` field is no event.
     ServerSent,
-    /// Lines that end in LF or CR LF. Blank lines are no events, and a byte order mark before the first line is skipped:
-    /// a reader of JSON may ignore it (RFC 8259, section 8.1).
+    /// Lines that end in LF or CR LF. Blank lines are no events. A byte order mark before the first line is skipped, as
+    /// readers of JSON may do (RFC 8259, section 8.1).
     Lines,
     /// The chunks in which the body was sent, for which the caller uses [`EventReader::end_chunk`].
     Chunks,
