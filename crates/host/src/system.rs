@@ -351,6 +351,12 @@ pub fn keep_on_exec(fd: RawFd) -> io::Result<()> {
     checked(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }).map(drop)
 }
 
+/// Makes an open file the standard input, also over the next exec.
+pub fn set_standard_input(file: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes integers; standard input has no owner that would close it.
+    checked(unsafe { libc::dup2(file.as_raw_fd(), libc::STDIN_FILENO) }).map(drop)
+}
+
 /// Makes reads of the descriptor non-blocking.
 pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
     // SAFETY: takes integers.

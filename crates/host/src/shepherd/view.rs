@@ -90,6 +90,7 @@ fn enter_image(root: &ImageRoot, hosts: &str) -> io::Result<()> {
     for (inside, tree) in &trees {
         step(&format!("mount {}", inside.display()), attach(tree, inside))?;
     }
+    step("protect the devices", protect_devices())?;
     if !Path::new("/tmp").exists() {
         step("make /tmp", fs::DirBuilder::new().create("/tmp"))?;
         step("make /tmp", fs::set_permissions("/tmp", fs::Permissions::from_mode(0o1777)))?;
@@ -142,6 +143,17 @@ fn prepare_dev() -> io::Result<()> {
     }
     fs::create_dir("/dev/shm")?;
     Ok(mount("tmpfs", "/dev/shm", "tmpfs", HARMLESS | MountFlags::NOEXEC, c"mode=1777,size=25%")?)
+}
+
+/// Makes the mounts of devices read-only: they can still be written to, but not get other permissions, which would be
+/// those of the machine's devices. The user id 0 owns them. Standard input was opened by the machine's own mount.
+fn protect_devices() -> io::Result<()> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NOEXEC;
+    for name in DEVICES {
+        mount_remount(Path::new("/dev").join(name).as_path(), flags, "")?;
+    }
+    let null = fs::File::open("/dev/null")?;
+    system::set_standard_input(null.as_fd())
 }
 
 /// Makes a folder unless there is one. A link in its place is refused: it may lead elsewhere once a file system is

@@ -50,18 +50,27 @@ impl Image {
     /// Runs `script` in the image, with `file` at `mounted`. Returns what it printed, or why it did not start; `None` if
     /// this machine does not let images run.
     fn run(&self, script: &str, mounted: &str, workdir: &str) -> Option<Result<String, String>> {
+        self.run_in(self.view(mounted, workdir), script)
+    }
+
+    /// The image with this machine's programs, and with `file` at `mounted`.
+    fn view(&self, mounted: &str, workdir: &str) -> Option<FileView> {
         let programs = ["/bin", "/lib", "/lib64", "/usr"].map(PathBuf::from);
         let mut mounts: BTreeMap<PathBuf, PathBuf> =
             programs.into_iter().filter(|path| path.exists()).map(|path| (path.clone(), path)).collect();
         mounts.insert(mounted.into(), self.path("file"));
         let (folder, workdir) = (self.path("image"), workdir.into());
-        self.run_in(view(ImageRoot { folder, workdir, mounts, io_uring: false }), script)
+        view(ImageRoot { folder, workdir, mounts, io_uring: false })
     }
 
-    /// The same in any view.
+    /// The same as `run` in any view.
     fn run_in(&self, view: Option<FileView>, script: &str) -> Option<Result<String, String>> {
-        let order = ShepherdOrder { view, ..self.order(script) };
-        let mut shepherd = match Shepherd::start(&self.shepherd, &order) {
+        self.carry_out(&ShepherdOrder { view, ..self.order(script) })
+    }
+
+    /// The same for any order.
+    fn carry_out(&self, order: &ShepherdOrder) -> Option<Result<String, String>> {
+        let mut shepherd = match Shepherd::start(&self.shepherd, order) {
             Err(error) if error.to_string().contains("Operation not permitted") => {
                 eprintln!("skipped: no image can run here: {error}");
                 return None;
@@ -173,6 +182,21 @@ fn what_a_view_makes_can_be_read_where_files_are_private_by_default() {
         assert!(printed.contains("127.0.0.1\tof-test\n") && printed.contains("mounted"), "{printed}");
         assert!(printed.ends_with("0077\n"), "the command keeps its own mask: {printed}");
     }
+}
+
+#[test]
+fn the_permissions_of_the_machines_devices_cannot_be_changed() {
+    let image = Image::new();
+    // The permissions that it has: where this works, the machine is as before.
+    let script = "mode=$(stat -c %a /dev/null)\n\
+                  for file in /dev/null /proc/self/fd/0; do chmod \"$mode\" $file && echo changed; done\n\
+                  echo x >/dev/null && echo written";
+    // With the user id 0, which owns the devices.
+    let order = ShepherdOrder { user: None, view: image.view("/mounted", "/"), ..image.order(script) };
+    let Some(printed) = image.carry_out(&order) else { return };
+    let printed = printed.unwrap();
+    assert_eq!(printed.matches("Read-only file system").count(), 2, "{printed}");
+    assert!(printed.starts_with("written\n"), "{printed}");
 }
 
 #[test]
