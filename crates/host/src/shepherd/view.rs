@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 /// The hosts file (hosts(5)).
 const HOSTS: &str = "/etc/hosts";
+/// The name of this machine: proc_sys_kernel(5).
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 /// Where a file system in memory is mounted for a moment: every machine has this folder.
 const STAGING: &str = "/tmp";
 /// The devices of an image: those that programs expect, and that give no access to the machine.
@@ -51,8 +53,16 @@ fn enter_unmasked(view: &FileView) -> io::Result<()> {
     step("separate the mounts from those of the machine", mount_change("/", private))?;
     match &view.root {
         None => step("replace the hosts file", replace_hosts(&view.hosts_text(&fs::read_to_string(HOSTS)?))),
-        Some(root) => enter_image(root, &view.hosts_text("127.0.0.1\tlocalhost\n::1\tlocalhost\n")),
+        Some(root) => enter_image(root, &view.hosts_text(&image_hosts())),
     }
+}
+
+/// The hosts file of an image. The machine's name resolves as it does with an engine: runtimes, such as that of Java,
+/// look it up.
+fn image_hosts() -> String {
+    let name = fs::read_to_string(HOST_NAME).unwrap_or_default();
+    let own = name.split_whitespace().next().map(|name| format!("127.0.0.1\t{name}\n")).unwrap_or_default();
+    format!("127.0.0.1\tlocalhost\n::1\tlocalhost\n{own}")
 }
 
 /// Mounts a file in memory over the hosts file. It has no name in any folder and ends with the namespace.

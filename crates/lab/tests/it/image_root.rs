@@ -185,6 +185,14 @@ fn what_a_view_makes_can_be_read_where_files_are_private_by_default() {
 }
 
 #[test]
+fn the_name_of_the_machine_resolves_in_an_image() {
+    let image = Image::new();
+    let Some(printed) = image.run("cat /etc/hosts", "/mounted", "/") else { return };
+    let (printed, name) = (printed.unwrap(), fs::read_to_string("/proc/sys/kernel/hostname").unwrap());
+    assert!(printed.contains(&format!("127.0.0.1\t{name}")), "{name}: {printed}");
+}
+
+#[test]
 fn the_permissions_of_the_machines_devices_cannot_be_changed() {
     let image = Image::new();
     // The permissions that it has: where this works, the machine is as before.
