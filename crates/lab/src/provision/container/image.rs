@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// Variables of an image that does not set them. Engines add the same path, since an image that was made without a
+/// Dockerfile has none. The user of servers has no home in an image.
+const USUAL_ENV: [(&str, &str); 2] =
+    [("HOME", "/tmp"), ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")];
+
 /// What an engine prints about an image, as far as it is used.
 #[derive(Debug, Deserialize)]
 struct Inspected {
@@ -112,6 +117,12 @@ impl BuiltImage {
         }
     }
 
+    /// Its environment when it runs.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let usual = USUAL_ENV.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        usual.into_iter().chain(self.env.clone()).collect()
+    }
+
     /// The command of `container`.
     ///
     /// # Errors
@@ -145,6 +156,10 @@ mod tests {
         assert_eq!((image.id.as_str(), image.workdir.to_str()), ("ab", Some("/")));
         assert_eq!((image.env["PATH"].as_str(), image.env["EMPTY"].as_str()), ("/bin", ""));
         assert_eq!(image.cmd, ["a"]);
+        let environment = image.environment();
+        assert_eq!((environment["PATH"].as_str(), environment["HOME"].as_str()), ("/bin", "/tmp"));
+        let bare = BuiltImage { env: BTreeMap::new(), ..image };
+        assert!(bare.environment()["PATH"].starts_with("/usr/local/sbin:"));
         assert!(inspected("s390x").unwrap_err().contains("s390x"));
         assert!(
             BuiltImage::from_inspect(ContainerEngine::Docker, "[]", ImageFiles::Folder("/f".into())).is_err()

@@ -171,9 +171,6 @@ impl Provisioner {
         self.keep(server, IMAGE)?;
         let image = self.built_image(server)?;
         let argv = image.argv(container).map_err(|problem| of_server(server, problem, None))?;
-        // The user of servers has no home in the image.
-        let mut env = BTreeMap::from([("HOME".to_owned(), "/tmp".to_owned())]);
-        env.extend(image.env.clone());
         let mounts =
             container.mounts.iter().map(|(inside, from)| Ok((inside.clone(), self.mounted(server, from)?)));
         let root = ImageRoot {
@@ -182,7 +179,8 @@ impl Provisioner {
             mounts: mounts.collect::<Result<_, LabError>>()?,
             io_uring: container.has(ContainerRight::IoUring),
         };
-        Ok(Some(ImageLaunch { argv, env, root, is_root: container.has(ContainerRight::Root) }))
+        let (env, is_root) = (image.environment(), container.has(ContainerRight::Root));
+        Ok(Some(ImageLaunch { argv, env, root, is_root }))
     }
 
     /// Tells the user what is being built, and how much room there is.
