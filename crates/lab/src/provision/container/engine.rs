@@ -115,6 +115,14 @@ impl Engine {
         }
     }
 
+    /// Arguments with which it prints the folder of its images.
+    pub fn folder_query(&self) -> [&'static str; 3] {
+        match self.kind {
+            ContainerEngine::Podman => ["info", "--format", "{{.Store.GraphRoot}}"],
+            ContainerEngine::Docker => ["info", "--format", "{{.DockerRootDir}}"],
+        }
+    }
+
     /// Options of its `build`: podman's own network needs programs that are often missing.
     pub fn build_options(&self) -> &'static [&'static str] {
         match self.kind {

@@ -107,7 +107,7 @@ impl Provisioner {
         let begun = Instant::now();
         let _unused = self.lock_unused(server)?;
         let engine = Engine::find(self.engine)?.with_settings(&keep)?;
-        self.announce(server, &engine);
+        self.announce(server, &engine)?;
         stamp::remove(&keep, IMAGE)?;
         stamp::remove(&keep, LAUNCHED)?;
         let tag = self.make_image(server, container, &engine, &digest)?;
@@ -183,10 +183,17 @@ impl Provisioner {
         Ok(Some(ImageLaunch { argv, env, root, is_root }))
     }
 
-    /// Tells the user what is being built, and how much room there is.
-    fn announce(&self, server: &Manifest, engine: &Engine) {
-        let free = rustix::fs::statvfs(&self.state_dir).map(|about| about.f_bavail * about.f_frsize).ok();
-        let free = free.map(|bytes| format!("; {} of disk space left", bytes_text(bytes as f64)));
+    /// Tells the user what is being built, and how much room there is for images.
+    fn announce(&self, server: &Manifest, engine: &Engine) -> Result<(), LabError> {
+        let folder = match self.engine_step(server, engine, "info", &engine.folder_query(), ENGINE_LIMIT) {
+            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
+            // The build will say what is wrong with the engine.
+            Err(_) => String::new(),
+            Ok(()) => command::printed(&self.keep_dir(server).join("info.out"))?,
+        };
+        // An engine on another machine has its folder there.
+        let free = rustix::fs::statvfs(folder.trim()).map(|about| about.f_bavail * about.f_frsize).ok();
+        let free = free.map(|bytes| format!("; {} of disk space left for images", bytes_text(bytes as f64)));
         (self.notice)(&format!(
             "{}: {} builds its image, for at most {} minutes{}",
             server.id,
@@ -194,6 +201,7 @@ impl Provisioner {
             IMAGE_LIMIT.as_secs() / 60,
             free.unwrap_or_default()
         ));
+        Ok(())
     }
 
     /// Builds or downloads the image, and returns its name.

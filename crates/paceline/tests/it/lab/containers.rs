@@ -15,6 +15,7 @@ echo "$*" >>"$(dirname "$0")/calls"
 case "$1" in
 image) cat "$(dirname "$0")/image.json" ;;
 mount) echo / ;;
+info) echo /tmp ;;
 container) test ! -e "$(dirname "$0")/removed" ;;
 esac
 "#;
@@ -165,6 +166,7 @@ fn a_container_is_built_only_with_consent_and_again_only_after_a_change() {
     let context = boxed.tree.path("servers/python-boxed/context").display().to_string();
     let built = boxed.run(&["lab", "build", "python-boxed", "--trust", &context]);
     assert_eq!(built.code, Some(0), "{built:?}");
+    assert!(built.stderr.contains("of disk space left for images"), "{built:?}");
     assert!(boxed.calls().contains("--build-arg=WHO=me"), "{}", boxed.calls());
     assert!(built.stdout.contains("image sha256:abc"), "{built:?}");
     let again = boxed.run(&["lab", "build", "python-boxed"]);
