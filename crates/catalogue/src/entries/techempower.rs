@@ -135,9 +135,14 @@ fn server(
     test: &Map<String, Value>,
 ) -> Result<ImportedServer, String> {
     let text = |key: &str| test.get(key).and_then(Value::as_str).filter(is_named);
-    let tags = test.get("tags").and_then(Value::as_array);
-    if tags.into_iter().flatten().filter_map(Value::as_str).any(|tag| tag.eq_ignore_ascii_case("broken")) {
+    if test.get("tags").is_some_and(is_broken) {
         return Err("marked as broken".to_owned());
+    }
+    for key in ["dockerfile", "database"] {
+        // Without it another image would be built, or the server would start without its database.
+        if test.get(key).is_some_and(|value| !value.is_string() && !value.is_null()) {
+            return Err(format!("its `{key}` is not a text"));
+        }
     }
     let dockerfile = text("dockerfile").map_or_else(|| format!("{full_name}.dockerfile"), str::to_owned);
     if dockerfile.contains('/') {
@@ -160,9 +165,7 @@ fn server(
         ("TFB_TEST_NAME", full_name.to_owned()),
         ("TFB_TEST_DATABASE", text("database").unwrap_or("none").to_lowercase()),
     ];
-    // As the Docker library of its harness does.
-    let command = shlex::split(text("docker_cmd").unwrap_or_default());
-    let command = command.ok_or("its `docker_cmd` has a quote without an end")?;
+    let command = command(test.get("docker_cmd"))?;
     let manifest = ManifestText {
         name: text("display_name").unwrap_or(framework).to_owned(),
         language: language.to_owned(),
@@ -194,6 +197,28 @@ fn server(
 /// Whether a text is a name: `None` is none.
 fn is_named(text: &&str) -> bool {
     !text.trim().is_empty() && !text.eq_ignore_ascii_case("none")
+}
+
+/// Whether tags, a list or a single one, mark a test as broken: its harness looks for the word in either.
+fn is_broken(tags: &Value) -> bool {
+    let is_mark = |tag: &Value| tag.as_str().is_some_and(|tag| tag.eq_ignore_ascii_case("broken"));
+    tags.as_array().map_or_else(|| is_mark(tags), |tags| tags.iter().any(is_mark))
+}
+
+/// The command in place of the image's, none for no words. The Docker library of its harness accepts a list too, and
+/// splits a text like this.
+fn command(docker_cmd: Option<&Value>) -> Result<Vec<String>, String> {
+    let words: Option<Vec<String>> = match docker_cmd {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::String(text)) => {
+            let text = Some(text.as_str()).filter(is_named).unwrap_or_default();
+            let words = shlex::split(text);
+            return words.ok_or_else(|| "its `docker_cmd` has a quote without an end".to_owned());
+        }
+        Some(Value::Array(words)) => words.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
+        Some(_) => None,
+    };
+    words.ok_or_else(|| "its `docker_cmd` is neither a text nor a list of texts".to_owned())
 }
 
 /// Our database for theirs; `None` if the test needs none.

@@ -72,15 +72,41 @@ fn a_name_adds_no_keys_to_a_manifest() {
 
 #[test]
 fn a_command_is_split_as_by_a_shell() {
-    let tests = |command: &str| {
-        let test = format!(r#"{{"json_url": "/json", "port": 80, "docker_cmd": "{command}"}}"#);
-        let text = format!(r#"{{"framework": "gin", "tests": [{{"default": {test}}}]}}"#);
-        read_techempower(&entry(&text, Path::new("/x"), &|_| true)).unwrap()
-    };
-    let server = &tests(r#"sh -c 'a  b' \"c d\" e"#).servers[0];
-    let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
-    assert_eq!(manifest.container.unwrap().command, ["sh", "-c", "a  b", "c d", "e"]);
-    assert_eq!(tests("sh -c 'a").skipped[0].why, "its `docker_cmd` has a quote without an end");
+    for (written, words) in [
+        (r#""sh -c 'a  b' \"c d\" e""#, &["sh", "-c", "a  b", "c d", "e"][..]),
+        (r#"["sh", "-c", "a  b"]"#, &["sh", "-c", "a  b"]),
+        ("null", &[]),
+    ] {
+        let server = &test_with("docker_cmd", written).servers[0];
+        let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
+        assert_eq!(manifest.container.unwrap().command, words, "{written}");
+    }
+    let why = |written: &str| test_with("docker_cmd", written).skipped[0].why.clone();
+    assert_eq!(why(r#""sh -c 'a""#), "its `docker_cmd` has a quote without an end");
+    for written in ["7", "[7]", "{}"] {
+        assert_eq!(why(written), "its `docker_cmd` is neither a text nor a list of texts", "{written}");
+    }
+}
+
+/// A test with this key.
+fn test_with(key: &str, value: &str) -> Entries {
+    let test = format!(r#"{{"json_url": "/json", "port": 80, "{key}": {value}}}"#);
+    let text = format!(r#"{{"framework": "gin", "tests": [{{"default": {test}}}]}}"#);
+    read_techempower(&entry(&text, Path::new("/x"), &|_| true)).unwrap()
+}
+
+#[test]
+fn a_key_of_another_type_is_not_left_out() {
+    for (key, value, why) in [
+        ("tags", r#""broken""#, "marked as broken"),
+        ("dockerfile", "7", "its `dockerfile` is not a text"),
+        ("database", r#"["postgres"]"#, "its `database` is not a text"),
+    ] {
+        assert_eq!(test_with(key, value).skipped[0].why, why, "{key}");
+    }
+    for (key, value) in [("tags", r#"["verified", 7]"#), ("tags", "7"), ("database", "null")] {
+        assert_eq!(test_with(key, value).servers.len(), 1, "{key}");
+    }
 }
 
 #[test]
