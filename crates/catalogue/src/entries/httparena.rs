@@ -21,7 +21,7 @@ const DATABASE_HOST: &str = "localhost";
 const DATABASE_ENV: [(&str, &str); 2] =
     [("DATABASE_URL", "postgres://bench:bench@localhost:5432/benchmark"), ("DATABASE_MAX_CONN", "256")];
 /// A profile, and our workload for it.
-const PROFILES: [(&str, &str); 12] = [
+const PROFILES: [(&str, &str); 13] = [
     ("baseline", "arena-baseline"),
     ("limited-conn", "arena-baseline"),
     ("pipelined", "arena-pipeline"),
@@ -34,6 +34,7 @@ const PROFILES: [(&str, &str); 12] = [
     ("echo-ws", "echo"),
     ("echo-ws-pipeline", "echo"),
     ("echo-ws-limited", "echo"),
+    ("unary-grpc", "grpc-sum"),
 ];
 
 /// Reads the entry in one folder.

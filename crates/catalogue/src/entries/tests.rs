@@ -144,12 +144,12 @@ fn a_broken_description_is_an_error() {
 fn an_entry_of_httparena_has_its_profiles() {
     let text = r#"{"display_name": "x", "language": "C++", "type": "tuned", "engine": "io_uring", "enabled": true,
                    "tests": ["baseline", "limited-conn", "pipelined", "echo-ws", "json-comp", "static", "crud",
-                             "api-4"]}"#;
+                             "unary-grpc", "api-4"]}"#;
     let has_file = |name: &str| name == "Dockerfile";
     let entries = read_httparena(&entry(text, Path::new("/arena/frameworks/x"), &has_file)).unwrap();
     let server = &entries.servers[0];
     let manifest = Manifest::parse(&Path::new("/servers").join(&server.id), &server.manifest).unwrap();
-    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 6));
+    assert_eq!((manifest.id.as_str(), manifest.workloads.len()), ("cpp-x-arena", 7));
     assert_eq!(server.left_out, ["api-4"]);
     assert_eq!((manifest.database_at_start(), manifest.fixed.fixes_database()), (Some("postgresql"), true));
     let form = manifest.form("single").unwrap();
