@@ -31,7 +31,7 @@ const INSTRUCTIONS: [&str; 17] = [
 ];
 
 /// Programs that download what they are given, or packages of a language or system.
-const DOWNLOADERS: [&str; 34] = [
+const DOWNLOADERS: [&str; 50] = [
     "curl",
     "wget",
     "git",
@@ -66,6 +66,22 @@ const DOWNLOADERS: [&str; 34] = [
     "opam",
     "mix",
     "shards",
+    "aria2c",
+    "conda",
+    "cpanm",
+    "dart",
+    "luarocks",
+    "microdnf",
+    "nimble",
+    "npx",
+    "pacman",
+    "poetry",
+    "rebar3",
+    "rustup",
+    "svn",
+    "swift",
+    "uv",
+    "zypper",
 ];
 
 /// How addresses begin, those of git repositories without a scheme aside.
@@ -193,9 +209,11 @@ impl BuildNeeds {
     }
 
     fn add_programs(&mut self, line: &str) {
-        for word in line.split(|c: char| c.is_whitespace() || "&|;()\"',[]".contains(c)) {
-            if DOWNLOADERS.contains(&word) && !self.downloaders.iter().any(|known| known == word) {
-                self.downloaders.push(word.to_owned());
+        for word in line.split(|c: char| c.is_whitespace() || "&|;()\"',[]`".contains(c)) {
+            // A program by its path. The last part of another path may be a folder, such as /usr/local/go.
+            let program = word.rsplit_once("bin/").map_or(word, |(_, name)| name);
+            if DOWNLOADERS.contains(&program) && !self.downloaders.iter().any(|known| known == program) {
+                self.downloaders.push(program.to_owned());
             }
         }
     }

@@ -15,6 +15,13 @@ fn images_downloads_and_addresses_are_listed() {
 }
 
 #[test]
+fn a_program_is_found_by_its_path_and_in_a_substitution() {
+    let text = "FROM a\nRUN /opt/venv/bin/pip install x && rm -r /usr/local/go && echo `npx b` $(./gradlew c)\n";
+    let needs = BuildNeeds::from_dockerfile(text, &BTreeMap::new());
+    assert_eq!(needs.downloaders, ["pip", "npx", "./gradlew"]);
+}
+
+#[test]
 fn a_number_is_a_stage_only_where_files_are_copied_from_one() {
     let images = |text: &str| BuildNeeds::from_dockerfile(text, &BTreeMap::new()).images;
     assert_eq!(images("FROM a\nFROM 5\nARG N=1\nCOPY --from=0 /x /x\nADD --from=$N /x /x\n"), ["a", "5"]);
