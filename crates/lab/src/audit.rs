@@ -8,7 +8,7 @@ use crate::generator::ObservedRun;
 use crate::launch::LaunchError;
 use crate::probe::engine::EngineProbe;
 use crate::probe::{ProbeDeadline, ask};
-use crate::validate::{CheckClient, answers, request_for, same};
+use crate::validate::{CheckClient, Rules, answers, own_answers, request_for, same};
 use paceline_catalogue::{Cell, Workload, WorkloadCase};
 use paceline_host::Interrupt;
 use paceline_record::{Check, DatabaseCounts, DatabaseRecovery, DatabaseUse, DatabaseWork, Run, StoredRows};
@@ -123,7 +123,8 @@ fn stored_rows(
     Some(StoredRows { returned: rows.len() as u64, stored: stored as u64 })
 }
 
-/// The checks of `lab check` for a server with a database: right answers, statements and rows for each, stored updates.
+/// The checks of `lab check` for a server with a database: right answers by these rules, statements and rows for each,
+/// stored updates.
 ///
 /// # Errors
 /// [`LaunchError`] when the database cannot be queried, or on Ctrl-C; everything else is the outcome of a check.
@@ -132,10 +133,15 @@ pub fn examine_database(
     workloads: &[Arc<Workload>],
     database: &RunningDatabase,
     engine: EngineProbe<'_>,
+    rules: Rules,
 ) -> Result<Vec<Check>, LaunchError> {
     let client = CheckClient { address, engine };
     let found = answers(&client, workloads).map_err(|_only_interrupted| LaunchError::Interrupted)?;
     let mut checks = found.validation.checks;
+    if rules == Rules::Paceline {
+        let own = own_answers(&client, workloads);
+        checks.extend(own.map_err(|_only_interrupted| LaunchError::Interrupted)?);
+    }
     let right = |case: &&WorkloadCase| found.bodies.contains_key(&case.address);
     for case in workloads.iter().flat_map(|workload| workload.requests()).filter(right) {
         let Some(work) = case.database else { continue };

@@ -219,6 +219,7 @@ impl Manifest {
         Arc::new(Workload {
             cases: workload.cases.iter().filter_map(case).collect(),
             checks: workload.checks.iter().filter_map(request).collect(),
+            own_checks: workload.own_checks.iter().filter_map(request).collect(),
             refusals: workload.refusals.iter().filter_map(refusal).collect(),
             computed: workload.computed.iter().filter_map(computed).collect(),
             static_files: workload.static_files.as_deref().and_then(path),

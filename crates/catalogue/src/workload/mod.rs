@@ -30,6 +30,8 @@ pub struct Workload {
     pub cases: Vec<WorkloadCase>,
     /// More requests with right answers; validated, never used for load.
     pub checks: Vec<WorkloadCase>,
+    /// Requests beyond the rules of the board that it follows; only checked by `lab check`, by Paceline's rules.
+    pub own_checks: Vec<WorkloadCase>,
     /// Requests that must be refused; validated, never used for load.
     pub refusals: Vec<Refusal>,
     /// Answers that the lab can compute for any x; requested by `lab check`, never used for load.

@@ -4,7 +4,7 @@
 //! this repository in `tests/it/repository.rs`.
 
 use crate::fixture::{HELLO, MANIFEST, TETRA, TestTree};
-use crate::{ExpectedBody, LoadTemplate, Plan, RefusedStatus, Workload};
+use crate::{ExpectedBody, LoadTemplate, Plan, RefusedStatus, Workload, WorkloadCase};
 use paceline_record::{DatabaseWork, WorkloadProtocol};
 
 fn read(text: &str) -> Result<Workload, String> {
@@ -131,6 +131,17 @@ fn everything_wrong_with_a_workload_is_reported_at_once() {
         "{error}"
     );
     assert!(lines[2].contains("`200` is not an error status"), "{error}");
+}
+
+#[test]
+fn own_checks_are_apart_from_those_of_a_board() {
+    let check = "[[check]]\npath = \"/a\"\n[check.expect]\nstatus = 200\nbody = \"a\"\n";
+    let own = check.replace("check", "own_check").replace("/a", "/b");
+    let workload = read(&format!("{HELLO}\n{check}{own}")).unwrap();
+    let is_only = |checks: &[WorkloadCase], path: &str| checks.len() == 1 && checks[0].path == path;
+    assert!(is_only(&workload.checks, "/a") && is_only(&workload.own_checks, "/b"), "{workload:?}");
+    let weighted = own.replace("path", "weight = 2\npath");
+    assert!(read(&format!("{HELLO}\n{weighted}")).unwrap_err().contains("`weight` and `load`"));
 }
 
 #[test]

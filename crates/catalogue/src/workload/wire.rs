@@ -35,6 +35,8 @@ struct WireWorkload {
     #[serde(default)]
     check: Vec<Spanned<WireCase>>,
     #[serde(default)]
+    own_check: Vec<Spanned<WireCase>>,
+    #[serde(default)]
     refuse: Vec<WireRefusal>,
     #[serde(default)]
     computed: Vec<WireComputed>,
@@ -147,6 +149,7 @@ impl Workload {
         let cases = CatalogueError::keep(wire.case.into_iter().map(named), &mut errors);
         let unnamed = |case: Spanned<WireCase>| case_of(&name, false, &exchange, case, &document);
         let checks = CatalogueError::keep(wire.check.into_iter().map(unnamed), &mut errors);
+        let own_checks = CatalogueError::keep(wire.own_check.into_iter().map(unnamed), &mut errors);
         let refused = |refusal| refusal_of(refusal, &document);
         let refusals = CatalogueError::keep(wire.refuse.into_iter().map(refused), &mut errors);
         let computed = |computed| computed_of(computed, &document);
@@ -163,7 +166,8 @@ impl Workload {
         let checks_cache = checks.iter().any(WorkloadCase::expects_header_value);
         let cases = cases.into_iter().map(|case| WorkloadCase { checks_cache, ..case }).collect();
         let cases = if is_mix { as_mix(&name, cases) } else { cases };
-        Ok(Workload { name, about: wire.about, base, cases, checks, refusals, computed, static_files })
+        let about = wire.about;
+        Ok(Workload { name, about, base, cases, checks, own_checks, refusals, computed, static_files })
     }
 }
 
@@ -187,7 +191,7 @@ fn least_work(requests: &[WorkloadCase]) -> Option<DatabaseWork> {
 /// The error in a request with a key that only the cases of a mix can have.
 fn needs_mix(wire: &WireWorkload, document: &Document) -> Option<CatalogueError> {
     let is_mix = wire.mix.as_ref().is_some_and(|mix| *mix.get_ref());
-    let mut others = wire.case.iter().filter(|_| !is_mix).chain(&wire.check);
+    let mut others = wire.case.iter().filter(|_| !is_mix).chain(&wire.check).chain(&wire.own_check);
     let wrong = others.find(|case| case.get_ref().weight.is_some() || case.get_ref().load.is_some())?;
     let problem = "`weight` and `load` are keys of the cases of a workload with `mix = true`";
     Some(document.complain(Some(wrong.span().start), problem))

@@ -8,7 +8,7 @@ use super::changed_file::{self, CHANGE_LIMIT};
 use super::client::{CheckClient, check, same};
 use super::idle::{self, Idle};
 use super::trait_check::{self, TraitTest};
-use super::{CheckedServer, answers, computed_answers, protocol};
+use super::{CheckedServer, answers, computed_answers, own_answers, protocol};
 use crate::LabError;
 use crate::probe::{ProbeError, RequestMode};
 use paceline_catalogue::DATE;
@@ -86,6 +86,7 @@ fn examined(
     small.sort_by_key(|case| case.stream.is_some());
     checks.extend(changed_file::checks(client, workloads, server.static_files, CHANGE_LIMIT)?);
     if options.rules == Rules::Paceline {
+        checks.extend(own_answers(client, workloads)?);
         checks.extend(trait_check::secure(server, workloads, &found.bodies, CheckOutcome::Fail)?);
     }
     let Some(case) = small.first().copied() else {

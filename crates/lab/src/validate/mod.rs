@@ -112,6 +112,19 @@ pub(crate) fn answers(
     Ok(found)
 }
 
+/// Requests what Paceline asks beyond the rules of the board that a workload follows.
+pub(crate) fn own_answers(
+    client: &CheckClient<'_>,
+    workloads: &[Arc<Workload>],
+) -> Result<Vec<Check>, ProbeError> {
+    let mut checks = Vec::new();
+    for case in workloads.iter().flat_map(|workload| &workload.own_checks) {
+        let (check, _) = answer(client, case)?;
+        checks.push(Check { name: format!("Paceline's own rule: {}", check.name), ..check });
+    }
+    Ok(checks)
+}
+
 /// The check of a case, and the body of a right answer; that of another protocol than HTTP is empty.
 fn answer(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<(Check, Option<Vec<u8>>), ProbeError> {
     if case.protocol != WorkloadProtocol::Http {

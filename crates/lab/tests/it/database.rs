@@ -6,7 +6,7 @@ use crate::shepherd_door;
 use paceline_catalogue::{Catalogue, Database, FolderFlags, Folders, Manifest, Variables};
 use paceline_host::Interrupt;
 use paceline_host::shepherd::TrackingMethod;
-use paceline_lab::{Databases, LaunchError, Provisioner, RunningDatabase, Starter, examine_database};
+use paceline_lab::{Databases, LaunchError, Provisioner, Rules, RunningDatabase, Starter, examine_database};
 use paceline_record::CheckOutcome;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -69,10 +69,21 @@ impl Lab {
 
     /// The names and details of the failed checks for a server that is broken in this way.
     fn failures(&self, broken: &str, workload: &str, database: &RunningDatabase) -> Vec<String> {
+        self.failures_by(Rules::Paceline, broken, workload, database)
+    }
+
+    /// The same by other rules.
+    fn failures_by(
+        &self,
+        rules: Rules,
+        broken: &str,
+        workload: &str,
+        database: &RunningDatabase,
+    ) -> Vec<String> {
         let server = Server::start(broken, database);
         let workloads = [Arc::clone(self.catalogue.workload(workload).unwrap())];
         let engine = self.starter.engine_probe();
-        let checks = examine_database(server.address, &workloads, database, engine).unwrap();
+        let checks = examine_database(server.address, &workloads, database, engine, rules).unwrap();
         let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Fail);
         failed.map(|check| format!("{}: {}", check.name, check.detail)).collect()
     }
@@ -141,6 +152,11 @@ fn each_broken_server_fails_with_its_own_fault_and_a_reset_restores_the_rows() {
         let failures = lab.failures(broken, workload, &database);
         assert!(failures.iter().any(|failure| failure.contains(reported)), "{broken}: {failures:?}");
     }
+    // The board only warns of this one.
+    let own = "Paceline's own rule: GET /queries?queries=501: ";
+    let failures = lab.failures("many", "queries", &database);
+    assert!(failures.len() == 1 && failures[0].starts_with(own), "{failures:?}");
+    assert_eq!(lab.failures_by(Rules::Board, "many", "queries", &database), [""; 0]);
     // Wrong values in one response of 20 are found in every case, not by chance in some.
     let failures = lab.failures("some", "updates", &database);
     assert_eq!(

@@ -177,7 +177,8 @@ impl Checker<'_> {
         let launched = self.launch_with(server, ready, Some(running.access(POOL)));
         let checks = launched.and_then(|launch| {
             let engine = self.starter.engine_probe();
-            let checks = examine_database(launch.address, &workloads, &running, engine);
+            let rules = self.options.rules;
+            let checks = examine_database(launch.address, &workloads, &running, engine, rules);
             let stopped = stop(server, launch);
             checks.map(|mut checks| {
                 checks.push(stopped);
