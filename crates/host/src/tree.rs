@@ -272,6 +272,18 @@ impl ProcessTree {
         port::ports_of(&self.pids())
     }
 
+    /// The first process with a thread that may run on other cores than these, with the cores of that thread. One that
+    /// merely listens on the port is left out: it may belong to another program. Reads all of `/proc`.
+    pub fn outside_cores(&self, cores: &[u32]) -> Option<(Pid, Vec<u32>)> {
+        let inside = self.group.as_ref().map(ControlGroup::processes).unwrap_or_default();
+        let pids = process::descendants(&[self.shepherd]).into_iter().chain(self.session()).chain(inside);
+        let threads_of = |pid| process::threads(pid).into_iter().map(move |thread| (pid, thread));
+        let threads = pids.filter(|pid| !self.own.contains(pid)).flat_map(threads_of);
+        // A thread that has ended meanwhile runs on none.
+        let mut allowed = threads.filter_map(|(pid, thread)| Some((pid, system::affinity_of(thread).ok()?)));
+        allowed.find(|(_, allowed)| allowed.iter().any(|core| !cores.contains(core)))
+    }
+
     /// The maps for perf that its processes have created since `began`.
     pub fn perf_maps(&self, began: SystemTime) -> PerfMaps {
         PerfMaps::find(&self.pids(), began)

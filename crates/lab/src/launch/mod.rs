@@ -193,7 +193,8 @@ impl Starter {
         };
         let processes = Processes { shepherd, log, tree, began };
         let mut starting = StartingServer { processes, address, startup, engine: self.engine_probe() };
-        match starting.wait_ready(order.start_timeout, ready) {
+        let ready = starting.wait_ready(order.start_timeout, ready);
+        match ready.and_then(|()| starting.check_cores(&order.cores)) {
             Ok(()) => Ok(RunningServer {
                 running: Running::Here(Box::new(starting.processes)),
                 address,

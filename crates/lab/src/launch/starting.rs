@@ -102,6 +102,21 @@ impl StartingServer<'_> {
         }
     }
 
+    /// Checks that no thread has given itself other cores than those of its launch: the generator may have these. No
+    /// cores stand for all.
+    pub fn check_cores(&self, cores: &[u32]) -> Result<(), LaunchError> {
+        let outside = || self.processes.tree.outside_cores(cores);
+        let Some((pid, allowed)) = (!cores.is_empty()).then(outside).flatten() else { return Ok(()) };
+        let listed = |cores: &[u32]| cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "process {pid} of the server may run on the cores {}, but the server has only {}: it must not set its own \
+             affinity (taskset, sched_setaffinity)",
+            listed(&allowed),
+            listed(cores)
+        );
+        Err(LaunchError::fault(Stage::Start, message, false))
+    }
+
     fn try_ready(&mut self, ready: ReadyCondition<'_>, deadline: ProbeDeadline) -> Result<(), NotReady> {
         match ready {
             ReadyCondition::Answers(case) if case.protocol != WorkloadProtocol::Http => {

@@ -50,6 +50,18 @@ fn a_sound_server_passes_every_check() {
 }
 
 #[test]
+fn a_server_that_leaves_its_cores_is_not_measured() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        eprintln!("skipped: a machine with one core has no other");
+        return;
+    }
+    let roaming = GOOD.replacen("import os", "import os\nos.sched_setaffinity(0, range(os.cpu_count()))", 1);
+    let tree = Tree::new().with_server("python-roaming", &roaming, 60);
+    let ran = tree.run(&["lab", "check", "python-roaming", "--idle", "10ms"]);
+    assert!(ran.code == Some(1) && ran.stdout.contains("it must not set its own affinity"), "{ran:?}");
+}
+
+#[test]
 fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
     let rude = GOOD.replace("os.environ[\"PACELINE_HOST\"]", "\"0.0.0.0\"");
     let rude = format!(
