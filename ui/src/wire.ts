@@ -1119,6 +1119,8 @@ export interface Generator {
   spin_s: number;
   /** Time the hypervisor took from the machine, all cores, in seconds. */
   steal_s: number;
+  /** Time for which the machine was suspended during the run, in seconds, if it was. The clocks of all other figures stood still meanwhile. Of several loaders, the longest time of one. */
+  suspended_s?: number;
   /** Number of threads that sent load. */
   threads: number;
   /** What a CPU limit of the generator's control group cost in the window, if it was reached. */
@@ -3494,6 +3496,8 @@ export interface Trial {
   started_at: string;
   /** The start of the server. */
   startup?: Startup;
+  /** Time for which the server's machine was suspended under the load, in seconds, if it was. The clocks of all other figures stood still meanwhile. */
+  suspended_s?: number;
   /** CPU time and memory of the server over the run's window. */
   usage?: Usage;
   /** The responses checked before the load. */
