@@ -12,7 +12,7 @@ use crate::figure::Figure;
 use crate::row::{Row, Standing};
 use paceline_judge::{Better, Metric};
 use paceline_record::{Load, LoopKind};
-use paceline_stats::{BlockFit, BlockRow, Draws};
+use paceline_stats::{BlockFit, BlockRow, CONFIDENCE, Draws};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -154,7 +154,8 @@ pub fn fit_launches(rows: impl Iterator<Item = (Vec<(u32, f64)>, bool)>) -> Opti
 
 /// Which rows are ahead of which: estimates by the table's criterion, rows that the generator limited by CPU time, and
 /// minimums against estimates by rate. An estimate is never ahead of a minimum, which may be any higher rate. A table
-/// with minimums has up to three rankings, which share the error: the 95 % are those of the whole table.
+/// with minimums has up to three rankings. They share the error by their pairs (Bonferroni, weighted), so that the 95 % are
+/// those of the whole table, and few minimums leave the ranks of many estimates as they are.
 fn claims(rows: &[Row], by: RankedBy, draws: &Draws) -> Claims {
     let places = |wanted: &dyn Fn(&Row) -> bool| -> Vec<usize> {
         let ordered = rows.iter().enumerate().filter(|(_, row)| group(row, by) <= 1 && wanted(row));
@@ -165,15 +166,18 @@ fn claims(rows: &[Row], by: RankedBy, draws: &Draws) -> Claims {
     let mut limited = places(&|row| row.standing == Standing::GeneratorBound);
     let cpu = limited.first().map_or(by.metric(), |first| key_metric(&rows[*first], by));
     limited.retain(|place| key_metric(&rows[*place], by) == cpu);
-    let is_crossed = !minimums.is_empty() && !estimates.is_empty();
-    let rankings = [estimates.len() > 1, limited.len() > 1, is_crossed];
-    let rankings = rankings.into_iter().filter(|is_made| *is_made).count();
-    let order = |places: &[usize], metric| order(rows, places, metric, rankings, draws);
-    let of_limited = order(&limited, cpu);
-    let of_estimates = order(&estimates, by.metric());
+    let among = |places: &[usize]| (places.len() * places.len().saturating_sub(1) / 2) as f64;
+    let (pairs, limited_pairs) = (among(&estimates), among(&limited));
+    let crossed_pairs = (minimums.len() * estimates.len()) as f64;
+    let order = |places: &[usize], metric, share: f64| {
+        let error = (1.0 - CONFIDENCE) * share / (pairs + limited_pairs + crossed_pairs);
+        order(rows, places, metric, 1.0 - error, draws)
+    };
+    let of_limited = order(&limited, cpu, limited_pairs);
+    let of_estimates = order(&estimates, by.metric(), pairs);
     let mut all = [minimums.as_slice(), &estimates].concat();
-    all.retain(|_| is_crossed);
-    let mut across = order(&all, by.metric());
+    all.retain(|_| crossed_pairs > 0.0);
+    let mut across = order(&all, by.metric(), crossed_pairs);
     across.ahead.retain(|(first, second)| minimums.contains(first) && estimates.contains(second));
     Claims {
         smallest_difference: of_estimates.smallest_difference.or(of_limited.smallest_difference),
@@ -181,12 +185,12 @@ fn claims(rows: &[Row], by: RankedBy, draws: &Draws) -> Claims {
     }
 }
 
-/// The claims about some rows by one metric, in one of so many rankings of a table. A time that is only a minimum may
-/// be any longer one: it is ahead of none.
-fn order(rows: &[Row], places: &[usize], metric: &Metric, rankings: usize, draws: &Draws) -> Claims {
+/// The claims about some rows by one metric that all hold with this confidence. A time that is only a minimum may be any
+/// longer one: it is ahead of none.
+fn order(rows: &[Row], places: &[usize], metric: &Metric, confidence: f64, draws: &Draws) -> Claims {
     let some: Vec<&Row> = places.iter().map(|place| &rows[*place]).collect();
     let higher_is_better = metric.better == Better::Higher;
-    let ranking = fit(&some, metric).and_then(|fit| fit.rank_as_one_of(rankings, higher_is_better, draws));
+    let ranking = fit(&some, metric).and_then(|fit| fit.rank_with(confidence, higher_is_better, draws));
     let is_known = |(first, _): &&(usize, usize)| !some[*first].may_be_worse(metric);
     ranking.map_or_else(Claims::default, |ranking| Claims {
         ahead: ranking.ahead.iter().filter(is_known).map(|(i, j)| (places[*i], places[*j])).collect(),

@@ -65,8 +65,7 @@ impl RankSet {
     }
 }
 
-/// The rank sets of a table. With 95 % confidence all of them hold simultaneously, also with those of other rankings if
-/// it is one of several.
+/// The rank sets of a table. All of them hold simultaneously, with 95 % confidence if no other was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
     /// The ranks of each server in the order given; none for a server that cannot be compared.
@@ -240,18 +239,17 @@ impl BlockFit {
 
     /// Rank sets of all servers. None if fewer than two are comparable.
     pub fn rank(&self, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
-        self.rank_as_one_of(1, higher_is_better, draws)
+        self.rank_with(CONFIDENCE, higher_is_better, draws)
     }
 
-    /// The rank sets if so many rankings, each of a fit of its own, are to hold simultaneously with 95 % confidence:
-    /// each has an equal part of the error (Bonferroni).
-    pub fn rank_as_one_of(&self, rankings: usize, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
+    /// The rank sets that all hold simultaneously with this probability, which is below 1. It can be told from 1 up to
+    /// 0.9999, because the simulated point is one of 10,000.
+    pub fn rank_with(&self, confidence: f64, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
         let comparable: Vec<usize> =
             (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect();
         if comparable.len() < 2 {
             return None;
         }
-        let confidence = 1.0 - (1.0 - CONFIDENCE) / rankings.max(1) as f64;
         let critical_t = self.largest_t(&comparable, confidence, draws);
         let score =
             |server: usize| if higher_is_better { self.effects[server] } else { -self.effects[server] };
