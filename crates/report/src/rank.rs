@@ -169,33 +169,42 @@ fn claims(rows: &[Row], by: RankedBy, draws: &Draws) -> Claims {
     let among = |places: &[usize]| (places.len() * places.len().saturating_sub(1) / 2) as f64;
     let (pairs, limited_pairs) = (among(&estimates), among(&limited));
     let crossed_pairs = (minimums.len() * estimates.len()) as f64;
-    let order = |places: &[usize], metric, share: f64| {
-        let error = (1.0 - CONFIDENCE) * share / (pairs + limited_pairs + crossed_pairs);
-        order(rows, places, metric, 1.0 - error, draws)
+    let confidence = |of_these: f64| {
+        let all = (pairs + limited_pairs + crossed_pairs).max(1.0);
+        1.0 - (1.0 - CONFIDENCE) * of_these / all
     };
-    let of_limited = order(&limited, cpu, limited_pairs);
-    let of_estimates = order(&estimates, by.metric(), pairs);
-    let mut all = [minimums.as_slice(), &estimates].concat();
-    all.retain(|_| crossed_pairs > 0.0);
-    let mut across = order(&all, by.metric(), crossed_pairs);
-    across.ahead.retain(|(first, second)| minimums.contains(first) && estimates.contains(second));
+    let of_limited = order(rows, &limited, cpu, confidence(limited_pairs), draws).unwrap_or_default();
+    let of_estimates = order(rows, &estimates, by.metric(), confidence(pairs), draws).unwrap_or_default();
+    let both = [minimums.as_slice(), &estimates].concat();
+    let of_minimums = places_fit(rows, &both, by.metric()).map(|fit| {
+        let higher_is_better = by.metric().better == Better::Higher;
+        fit.ahead_of_others(minimums.len(), confidence(crossed_pairs), higher_is_better, draws)
+    });
+    let of_minimums = known(rows, &both, by.metric(), of_minimums.unwrap_or_default());
     Claims {
         smallest_difference: of_estimates.smallest_difference.or(of_limited.smallest_difference),
-        ahead: [of_estimates.ahead, of_limited.ahead, across.ahead].concat(),
+        ahead: [of_estimates.ahead, of_limited.ahead, of_minimums].concat(),
     }
 }
 
-/// The claims about some rows by one metric that all hold with this confidence. A time that is only a minimum may be any
-/// longer one: it is ahead of none.
-fn order(rows: &[Row], places: &[usize], metric: &Metric, confidence: f64, draws: &Draws) -> Claims {
-    let some: Vec<&Row> = places.iter().map(|place| &rows[*place]).collect();
+/// The claims about some rows by one metric that all hold with this confidence.
+fn order(rows: &[Row], places: &[usize], metric: &Metric, confidence: f64, draws: &Draws) -> Option<Claims> {
     let higher_is_better = metric.better == Better::Higher;
-    let ranking = fit(&some, metric).and_then(|fit| fit.rank_with(confidence, higher_is_better, draws));
-    let is_known = |(first, _): &&(usize, usize)| !some[*first].may_be_worse(metric);
-    ranking.map_or_else(Claims::default, |ranking| Claims {
-        ahead: ranking.ahead.iter().filter(is_known).map(|(i, j)| (places[*i], places[*j])).collect(),
-        smallest_difference: Some(ranking.smallest_difference),
-    })
+    let ranking = places_fit(rows, places, metric)?.rank_with(confidence, higher_is_better, draws)?;
+    let ahead = known(rows, places, metric, ranking.ahead);
+    Some(Claims { ahead, smallest_difference: Some(ranking.smallest_difference) })
+}
+
+/// A fit of the rows at some places.
+fn places_fit(rows: &[Row], places: &[usize], metric: &Metric) -> Option<BlockFit> {
+    fit(&places.iter().map(|place| &rows[*place]).collect::<Vec<_>>(), metric)
+}
+
+/// The pairs of a fit of the rows at some places, as pairs of these places. A time that is only a minimum may be any
+/// longer one: it is ahead of none.
+fn known(rows: &[Row], places: &[usize], metric: &Metric, ahead: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    let placed = ahead.into_iter().map(|(first, second)| (places[first], places[second]));
+    placed.filter(|(first, _)| !rows[*first].may_be_worse(metric)).collect()
 }
 
 /// The ranks that the claims leave to each row with at least two launches. Another row that may be ahead of it widens

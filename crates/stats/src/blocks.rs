@@ -245,17 +245,12 @@ impl BlockFit {
     /// The rank sets that all hold simultaneously with this probability, which is below 1. It can be told from 1 up to
     /// 0.9999, because the simulated point is one of 10,000.
     pub fn rank_with(&self, confidence: f64, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
-        let comparable: Vec<usize> =
-            (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect();
+        let comparable = self.comparable();
         if comparable.len() < 2 {
             return None;
         }
-        let critical_t = self.largest_t(&comparable, confidence, draws);
-        let score =
-            |server: usize| if higher_is_better { self.effects[server] } else { -self.effects[server] };
-        let is_ahead = |i: usize, j: usize| {
-            self.error(i, j).is_some_and(|error| score(i) - score(j) > critical_t * error.value.sqrt())
-        };
+        let critical_t = self.largest_t(&comparable, confidence, draws, largest_squared_t);
+        let is_ahead = |i, j| self.is_ahead(i, j, higher_is_better, critical_t);
         let mut ranks = vec![None; self.effects.len()];
         comparable
             .iter()
@@ -272,10 +267,52 @@ impl BlockFit {
         Some(Ranking { ranks, ahead, critical_t, smallest_difference })
     }
 
-    /// The value that the largest of all pairwise t statistics does not exceed with this probability, if the servers
-    /// are equal. In each draw every server has a mean and an own variance; the variances are then moderated as those
-    /// of the table are, so that the error of what they share is in all of them at once.
-    fn largest_t(&self, servers: &[usize], confidence: f64, draws: &Draws) -> f64 {
+    /// Which of the first servers, so many, are ahead of which others. All of these claims hold simultaneously with this
+    /// probability; servers of one group are not compared.
+    pub fn ahead_of_others(
+        &self,
+        first: usize,
+        confidence: f64,
+        higher_is_better: bool,
+        draws: &Draws,
+    ) -> Vec<(usize, usize)> {
+        let comparable = self.comparable();
+        let (leaders, others) = comparable.split_at(comparable.partition_point(|server| *server < first));
+        if leaders.is_empty() || others.is_empty() {
+            return Vec::new();
+        }
+        let across = |drawn: &[(f64, f64)]| {
+            let (leaders, others) = drawn.split_at(leaders.len());
+            leaders.iter().fold(0.0, |largest, leader| largest_squared_t_to(leader, others, largest))
+        };
+        let critical_t = self.largest_t(&comparable, confidence, draws, across);
+        let pairs = leaders.iter().flat_map(|i| others.iter().map(move |j| (*i, *j)));
+        pairs.filter(|(i, j)| self.is_ahead(*i, *j, higher_is_better, critical_t)).collect()
+    }
+
+    /// The servers whose noise is known.
+    fn comparable(&self) -> Vec<usize> {
+        (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect()
+    }
+
+    /// Whether a server is better than another by more than so many standard errors.
+    fn is_ahead(&self, server: usize, other: usize, higher_is_better: bool, critical_t: f64) -> bool {
+        let lead = self.effects[server] - self.effects[other];
+        let lead = if higher_is_better { lead } else { -lead };
+        self.error(server, other).is_some_and(|error| lead > critical_t * error.value.sqrt())
+    }
+
+    /// The value that the largest of some pairwise t statistics does not exceed with this probability, if the servers
+    /// are equal; `largest` squares and finds it. In each draw every server has a mean and an own variance; the
+    /// variances are then moderated as those of the table are, so that the error of what they share is in all of them
+    /// at once.
+    fn largest_t(
+        &self,
+        servers: &[usize],
+        confidence: f64,
+        draws: &Draws,
+        largest: impl Fn(&[(f64, f64)]) -> f64,
+    ) -> f64 {
         let mixtures: Vec<Mixture> = servers.iter().map(|server| self.mixtures[*server]).collect();
         let of_mean = |server: &usize| {
             let variance = self.variances[*server].map_or(0.0, |variance| variance.value);
@@ -286,7 +323,7 @@ impl BlockFit {
         let df: Vec<f64> = mixtures.iter().map(|mixture| mixture.own_df).collect();
         let shared_df: f64 = mixtures.iter().map(Mixture::shared_df).sum();
         let mut drawn = vec![(0.0, 0.0); errors.len()];
-        let mut largest = Vec::with_capacity(DRAWS);
+        let mut points = Vec::with_capacity(DRAWS);
         draws.for_each(&df, |draw| {
             let of_all = mixtures.iter().zip(draw).map(|(mixture, (_, own))| mixture.shared_df() * own);
             let shared = of_all.sum::<f64>() / shared_df.max(f64::MIN_POSITIVE);
@@ -295,9 +332,9 @@ impl BlockFit {
                 let ratio = of_prior * shared + (1.0 - of_prior) * own;
                 *place = (normal * deviations[at], errors[at] * ratio);
             }
-            largest.push(largest_squared_t(&drawn).sqrt());
+            points.push(largest(&drawn).sqrt());
         });
-        quantile(&mut largest, confidence)
+        quantile(&mut points, confidence)
     }
 }
 
@@ -347,13 +384,19 @@ fn residual_variances(
 fn largest_squared_t(drawn: &[(f64, f64)]) -> f64 {
     let mut largest: f64 = 0.0;
     for (i, a) in drawn.iter().enumerate() {
-        for b in &drawn[i + 1..] {
-            let error = a.1 + b.1;
-            let squared = (a.0 - b.0).powi(2);
-            // Rounding is monotone: a quotient above the largest implies this, so that few pairs need the division.
-            if squared >= largest * error && error > 0.0 {
-                largest = largest.max(squared / error);
-            }
+        largest = largest_squared_t_to(a, &drawn[i + 1..], largest);
+    }
+    largest
+}
+
+/// The square of the largest t statistic between one and others, or the largest so far.
+fn largest_squared_t_to(a: &(f64, f64), others: &[(f64, f64)], mut largest: f64) -> f64 {
+    for b in others {
+        let error = a.1 + b.1;
+        let squared = (a.0 - b.0).powi(2);
+        // Rounding is monotone: a quotient above the largest implies this, so that few pairs need the division.
+        if squared >= largest * error && error > 0.0 {
+            largest = largest.max(squared / error);
         }
     }
     largest
