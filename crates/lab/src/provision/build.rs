@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 impl Provisioner {
@@ -70,7 +71,8 @@ impl Provisioner {
         }
     }
 
-    /// Runs one set-up or build command, and writes its stamp on success. The caller holds the lock. A set-up also
+    /// Runs one set-up or build command, one at a time, and writes its stamp on success. The caller holds the server's
+    /// lock. A set-up also
     /// removes the stamp of the build, which may refer to replaced files. If an earlier one was finished, the command
     /// works on a copy; a failure, an interruption or a kill leaves the earlier one in use.
     pub(super) fn make(
@@ -80,6 +82,7 @@ impl Provisioner {
         command: &str,
         fingerprint: &str,
     ) -> Result<Duration, LabError> {
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         // Keep the stamps if the step would be interrupted immediately.
         if self.interrupt.requested() {
             return Err(LabError::Interrupted);

@@ -124,6 +124,9 @@ pub struct Provisioner {
     trusted: Vec<PathBuf>,
     /// Locks on the builds and images that this process may be running, by server.
     in_use: Mutex<BTreeMap<String, FileLock>>,
+    /// Held while a set-up or build runs. Compilers use all cores: several at once would each take longer, up to their
+    /// limit.
+    making: Mutex<()>,
 }
 
 impl Provisioner {
@@ -144,6 +147,7 @@ impl Provisioner {
             engine: None,
             trusted: Vec::new(),
             in_use: Mutex::default(),
+            making: Mutex::default(),
         }
     }
 

@@ -303,6 +303,23 @@ fn the_second_of_two_builds_waits_and_uses_the_first() {
 }
 
 #[test]
+fn builds_of_several_servers_run_one_after_the_other() {
+    // The folder can be made only while no other build has it.
+    let tree = Tree::new("[build]\ncommand = 'mkdir ../busy && sleep 0.1 && rmdir ../busy'");
+    for other in ["sh-two", "sh-three"] {
+        tree.write(&format!("servers/{other}/server.toml"), &tree.read("servers/sh-one/server.toml"));
+    }
+    let (catalogue, provisioner) = (Catalogue::read(tree.folders()).unwrap(), tree.provisioner());
+    std::thread::scope(|scope| {
+        for id in ["sh-one", "sh-two", "sh-three"] {
+            let server = catalogue.server(id).unwrap();
+            let provisioner = &provisioner;
+            scope.spawn(move || assert!(matches!(provisioner.build(&server, false), Ok(StepOutcome::Now(_)))));
+        }
+    });
+}
+
+#[test]
 fn processes_left_by_a_build_are_ended() {
     let tree = Tree::new("[build]\ncommand = 'setsid sleep 300 & echo $! > $PACELINE_BUILD/made'");
     tree.build().unwrap();
