@@ -234,10 +234,7 @@ verdict_table! {
     /// With `--timestamps kernel`: at the median, responses waited in the generator's socket for more than half of the
     /// service time before they were read. Every closed loop at its limit has such a queue.
     OwnQueue "own_queue" Run [Generator] [Caution] "Paceline read responses late."
-    {
-        receive_delay_ns_p50: u64 = "median time a response waited to be read",
-        service_time_ns_p50: u64 = "median service time",
-    }
+    { receive_delay_ns_p50: u64 = "median time a response waited to be read", service_time_ns_p50: u64 = "median service time" }
     => "Responses waited in Paceline's socket before they were read, so the times are too long. Measure at a fixed rate (-r) below the server's maximum.";
 
     /// With random arrivals (`--arrivals`): the gaps between a sample of the actual sends do not follow the requested
@@ -364,10 +361,7 @@ verdict_table! {
     /// The queue of the server's listening socket was full, so that the kernel dropped handshakes, and connecting took a
     /// second or longer: a client tries again after 1, 3 and 7 s. The count is that of this machine.
     ListenOverflows "listen_overflows" Run [Server] [Note] "The server's listen queue overflowed."
-    {
-        overflows: u64 = "handshakes that the kernel dropped during the run",
-        connect_time_ns_max: u64 = "longest connect time",
-    }
+    { overflows: u64 = "handshakes that the kernel dropped during the run", connect_time_ns_max: u64 = "longest connect time" }
     => "The kernel dropped {overflows} handshakes because the server's listen queue was full, and connections took 1, 3 or 7 s. Raise the server's backlog and net.core.somaxconn, or open fewer connections at once.";
 
     /// Connecting took a second or longer, and the kernel counted repeated attempts to connect: no answer came to the first,
@@ -408,10 +402,7 @@ verdict_table! {
     /// The server read its own memory from a disk, at least once for a hundred requests: pages of its program or of files
     /// that it maps were not in memory. The server is observed if it runs on this machine.
     MajorFaults "major_faults" Run [Environment] [Note] "The server waited for a disk to read its memory."
-    {
-        faults: u64 = "page faults of the server that waited for a disk, in the window",
-        faults_per_request: f64 = "the same for each request",
-    }
+    { faults: u64 = "page faults of the server that waited for a disk, in the window", faults_per_request: f64 = "the same for each request" }
     => "The server waited {faults} times for its own pages to be read from a disk. Use a longer warm-up (--warmup), so that files are read before the window; if it continues, the machine has too little memory for the server's data.";
 
     /// Users did not keep some of the cookies that the server set, and did not send them: a user keeps 64 cookies of at
@@ -428,10 +419,7 @@ verdict_table! {
 
     /// The server closed the connection after nearly every response. The row measures connecting as well as answering.
     KeepAliveRefused "keep_alive_refused" Run [Server] [Caution] "The server does not keep connections open."
-    {
-        closed_by_server: u64 = "connections that the server closed",
-        protocol: String = "the version of HTTP that was used",
-    }
+    { closed_by_server: u64 = "connections that the server closed", protocol: String = "the version of HTTP that was used" }
     => "The server closed connections after a response, so the results include connecting. Turn keep-alive on in the server, or compare them only with runs without it (--no-keepalive).";
 
     /// The generator's threads were ready to run but did not get a core, and a reported number contains that. In an open
@@ -545,10 +533,7 @@ verdict_table! {
     /// algorithm on the server in combination with delayed acknowledgements (Linux waits 40 ms). The server writes a
     /// response in two pieces without TCP_NODELAY. Not given for HTTP/3, for streams, and for bodies above 256 KiB.
     DelayedAck "delayed_ack" Run [Server] [Caution] "Responses waited for a delayed TCP acknowledgement."
-    {
-        first_byte_ns_p50: u64 = "median time to the first byte",
-        service_time_ns_p50: u64 = "median time to the last byte",
-    }
+    { first_byte_ns_p50: u64 = "median time to the first byte", service_time_ns_p50: u64 = "median time to the last byte" }
     => "Each response took about 40 ms longer because its second part waited for a TCP acknowledgement. Set TCP_NODELAY in the server, or send headers and body in one write.";
 
     /// No expected body was given, and valid responses differed in length. This may be intended; or some are error
@@ -580,10 +565,7 @@ verdict_table! {
     /// steps of 10 ms, and a single time slice of another process takes some milliseconds. Verdicts on CPU use, pauses of
     /// Paceline, waiting for a CPU, idle connections and changes are not given, nor is `few_samples`.
     TooShort "too_short" Run [User] [Note] "The run was too short to judge shares of it."
-    {
-        window_s: f64 = "length of the window, in seconds",
-        requests: u64 = "requests that were due in it",
-    } with { few: &'static str = "" }
+    { window_s: f64 = "length of the window, in seconds", requests: u64 = "requests that were due in it" } with { few: &'static str = "" }
     => "The window is too short to judge CPU use, pauses or changes in it{few}. Measure longer (-d 5s).";
 
     /// Fewer requests than a 95 % interval for the 99th percentile needs: 370, by 3.7/(1 - p). A limit on it (`--slo`)
@@ -773,10 +755,7 @@ verdict_table! {
 
     /// The balancer ran on cores of the instances or of the generator, so these had less CPU time.
     BalancerSharesCores "balancer_shares_cores" Trial [Environment] [Caution] "The load balancer shares cores with other processes."
-    {
-        balancer_cores: Vec<u32> = "the balancer's cores",
-        with: Vec<String> = "other processes on these cores",
-    }
+    { balancer_cores: Vec<u32> = "the balancer's cores", with: Vec<String> = "other processes on these cores" }
     => "The load balancer shared cores with the server or the load generator. Use a machine with at least three cores, or pin the balancer to a separate core.";
 
     /// The database counted fewer statements or rows than the valid responses need: by more than 1 %. The server
