@@ -85,7 +85,7 @@ pub use system_calls::{SystemCall, SystemCalls};
 pub use target::{EarlyData, Target, Tls, Tried};
 pub use timestamp::is_timestamp;
 pub use trial::{
-    Check, CheckOutcome, CpuSource, Fault, Imported, Pinning, RoleMachine, Sample, Server, Stage, Startup,
-    Trial, Usage, Validation, WarmUp, WarmUpBursts,
+    Check, CheckOutcome, CpuSource, Fault, FrameworkPackage, Imported, Pinning, RoleMachine, Sample, Server,
+    Stage, Startup, Trial, Usage, Validation, WarmUp, WarmUpBursts,
 };
 pub use verdict::{Blame, GateOutcome, GateReason, Severity, Verdict};

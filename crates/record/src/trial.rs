@@ -185,9 +185,37 @@ pub struct Server {
     pub tags: Vec<String>,
     /// Output of its version command.
     pub versions: String,
+    /// The system package that its framework comes from; none if the framework comes from elsewhere, such as a registry
+    /// of the language, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub framework_package: Option<FrameworkPackage>,
     /// The framework's limits from its manifest, checked against the server: `pipelining`, `keep_alive`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub traits: BTreeMap<String, bool>,
+}
+
+/// An installed system package that a framework comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FrameworkPackage {
+    /// Name of the package: `libh2o-evloop-dev`.
+    pub name: String,
+    /// Version of the package: `2.2.5+dfsg2-7`.
+    pub version: String,
+}
+
+impl FrameworkPackage {
+    /// The release of the framework: the version without epoch, revision and changes for packaging (deb-version(7)),
+    /// such as `2.2.5`.
+    pub fn release(&self) -> &str {
+        let version = self.version.split_once(':').map_or(self.version.as_str(), |(_, version)| version);
+        let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
+        let upstream = upstream.split_once('+').map_or(upstream, |(release, _)| release);
+        // A letter after `~` is a pre-release: `1.3~pre20220315`. A digit counts packages: `1.19~1`.
+        match upstream.split_once('~') {
+            Some((release, after)) if after.starts_with(|c: char| c.is_ascii_digit()) => release,
+            _ => upstream,
+        }
+    }
 }
 
 /// The cores that each process was allowed to use.
@@ -448,4 +476,27 @@ pub struct Imported {
     /// Notes on the figures.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_a_version_without_the_parts_of_its_package() {
+        for (version, release) in [
+            ("2.2.5+dfsg2-7", "2.2.5"),
+            ("2:6.1.7.10+dfsg-1~deb12u4", "6.1.7.10"),
+            ("2:1.19~1", "1.19"),
+            ("1.3~pre20220315-df4ab006-3", "1.3~pre20220315-df4ab006"),
+            ("20.20.2-1nodesource1+repack1", "20.20.2"),
+            ("0.12-2+b4", "0.12"),
+            ("9", "9"),
+            ("~", "~"),
+            ("", ""),
+        ] {
+            let package = FrameworkPackage { name: "package".to_owned(), version: version.to_owned() };
+            assert_eq!(package.release(), release, "{version}");
+        }
+    }
 }

@@ -56,6 +56,8 @@ pub struct Manifest {
     pub databases: Vec<String>,
     /// Debian packages to install when [`Manifest::needs`] is not met.
     pub packages: Vec<String>,
+    /// The one of these packages that contains the framework, if it comes from one.
+    pub framework_package: Option<String>,
     /// Programs that must be on the PATH; with a `/`, patterns of files.
     pub needs: Vec<String>,
     /// Variables of the lab's environment that its commands get beside the known ones
@@ -155,6 +157,7 @@ impl Manifest {
             needs_static_files: false,
             databases: Vec::new(),
             packages: Vec::new(),
+            framework_package: None,
             needs: Vec::new(),
             pass_env: Vec::new(),
             version: String::new(),
@@ -232,7 +235,8 @@ impl Manifest {
         self.databases.first().filter(|_| self.fixed.database_at_start).map(String::as_str)
     }
 
-    /// The server's part of a trial's record, with the output of its version command.
+    /// The server's part of a trial's record, with the output of its version command. The system package of its
+    /// framework is not known here.
     pub fn record(&self, versions: String) -> paceline_record::Server {
         paceline_record::Server {
             id: self.id.clone(),
@@ -244,6 +248,7 @@ impl Manifest {
             kind: self.kind.as_str().into(),
             tags: self.tags.clone(),
             versions,
+            framework_package: None,
             traits: self.traits.by_name(),
         }
     }

@@ -76,6 +76,20 @@ fn a_form_of_its_own_says_its_cores() {
 }
 
 #[test]
+fn the_package_of_the_framework_is_one_of_the_packages() {
+    let with = |package: &str| {
+        let line = format!("framework_package = \"{package}\"\nneeds = [\"sh\"]");
+        read(&MANIFEST.replace("needs = [\"sh\"]", &line))
+    };
+    assert_eq!(read(MANIFEST).unwrap().framework_package, None);
+    assert_eq!(with("golang-go").unwrap().framework_package.as_deref(), Some("golang-go"));
+    assert_eq!(
+        with("nim").unwrap_err(),
+        "server.toml:10: `framework_package` is `nim`, which is not in `packages`: add it there"
+    );
+}
+
+#[test]
 fn errors_name_their_line() {
     let table = [
         ("framework", "framwork", "server.toml:3: unknown key `framwork`; did you mean `framework`?"),

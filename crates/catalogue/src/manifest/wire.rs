@@ -34,6 +34,7 @@ struct WireManifest {
     databases: Vec<String>,
     #[serde(default, deserialize_with = "super::packages::read")]
     packages: Vec<String>,
+    framework_package: Option<Spanned<String>>,
     #[serde(default)]
     needs: Vec<String>,
     #[serde(default)]
@@ -130,6 +131,7 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
     });
     errors.extend(problems(&wire, &document));
     errors.extend(fixed_problems(&wire, &document));
+    errors.extend(package_problem(&wire, &document));
     let forms = forms_of(&wire, &document).unwrap_or_else(|found| {
         errors.extend(found);
         BTreeMap::new()
@@ -158,6 +160,7 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
         needs_static_files: false,
         databases: wire.databases,
         packages: wire.packages,
+        framework_package: wire.framework_package.map(Spanned::into_inner),
         needs: wire.needs,
         pass_env: wire.pass_env,
         version: wire.version.map(Spanned::into_inner).unwrap_or_default(),
@@ -310,6 +313,20 @@ fn fixed_problems(wire: &WireManifest, document: &Document) -> Vec<CatalogueErro
         }
     }
     problems
+}
+
+/// The error in `framework_package`, if there is one.
+fn package_problem(wire: &WireManifest, document: &Document) -> Option<CatalogueError> {
+    let package = wire.framework_package.as_ref()?;
+    let problem = if wire.container.is_some() {
+        "`framework_package` cannot be used by a server with [container]: its image has the framework"
+            .to_owned()
+    } else if !wire.packages.contains(package.get_ref()) {
+        format!("`framework_package` is `{}`, which is not in `packages`: add it there", package.get_ref())
+    } else {
+        return None;
+    };
+    Some(document.complain(Some(package.span().start), problem))
 }
 
 fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String, Form>, Vec<CatalogueError>> {

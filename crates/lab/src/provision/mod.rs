@@ -26,6 +26,7 @@ pub(crate) use clean::unfinished_templates;
 pub(crate) use command::{CommandStep, CommandWords, run as run_command};
 pub use container::{ContainerEngine, ImageLaunch};
 pub use fingerprint::SourceFiles;
+pub(crate) use packages::framework_package;
 pub use setup::{ServerSetup, SetupPlan};
 pub use stamp::METADATA_DIR;
 pub(crate) use static_files::write_readable;

@@ -1,4 +1,5 @@
-//! Debian packages: finds their download size and installs them. Only as root, and only with apt-get.
+//! Debian packages: finds their download size and installs them, only as root and only with apt-get; finds the package
+//! that a framework comes from.
 //!
 //! `setup` calls it; a failed step uses it to name missing packages. A user other than root gets the command to run.
 //! `tool_versions` checks whether a program exists; downloads of a server's own set-up command are not included.
@@ -11,6 +12,7 @@ use super::tool_versions::{ToolVersions, absent_packages};
 use crate::LabError;
 use paceline_catalogue::Manifest;
 use paceline_host::FileLock;
+use paceline_record::FrameworkPackage;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -74,6 +76,40 @@ fn came_by_package(path: &Path) -> bool {
         search.is_ok_and(|search| search.status.success())
     };
     known(&file) || before_merge.is_ok_and(|file| known(&file))
+}
+
+/// The system package that the framework of `server` comes from, if its manifest names one. Also `None` if the package
+/// is not installed, or if `versions`, the output of the version command, does not contain its release: the server then
+/// uses another installation, such as a separate toolchain.
+pub(crate) fn framework_package(server: &Manifest, versions: &str) -> Option<FrameworkPackage> {
+    let name = server.framework_package.as_deref()?;
+    let package = FrameworkPackage { name: name.to_owned(), version: installed_version(name)? };
+    is_reported(&package, versions).then_some(package)
+}
+
+/// The version of an installed package; `None` also without dpkg.
+fn installed_version(package: &str) -> Option<String> {
+    let output = Command::new("dpkg-query")
+        .args(["--show", "--showformat=${db:Status-Status} ${Version}\n", "--", package])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let listed = String::from_utf8_lossy(&output.stdout);
+    listed.lines().find_map(|line| line.strip_prefix("installed ")).map(str::to_owned)
+}
+
+/// Whether `versions` contains the release of the package as a whole number: not 1.19 in 1.190 or 21.19. A pre-release
+/// may be named differently.
+fn is_reported(package: &FrameworkPackage, versions: &str) -> bool {
+    let release = package.release();
+    let number = release.split_once('~').map_or(release, |(number, _)| number);
+    versions.match_indices(number).any(|(at, _)| {
+        let (before, rest) = versions.split_at(at);
+        let after = rest.strip_prefix(number).unwrap_or_default();
+        !before.ends_with(|c: char| c.is_ascii_digit() || c == '.')
+            && !after.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// The total size on disk of the installed packages as they declare it, in bytes; `None` without dpkg.
@@ -241,6 +277,37 @@ mod tests {
         drop(installing);
         asked.store(false, Ordering::Relaxed);
         assert!(second.lock_packages(root.path()).is_ok());
+    }
+
+    #[test]
+    fn a_package_counts_if_the_version_command_prints_its_release() {
+        let is_reported = |version: &str, versions: &str| {
+            let package = FrameworkPackage { name: "package".to_owned(), version: version.to_owned() };
+            super::is_reported(&package, versions)
+        };
+        assert!(is_reported("2:1.19~1", "go1.19.8"));
+        assert!(is_reported("18.20.4+dfsg-1~deb12u1", "node 18.20.4, v8 10.2.154.26"));
+        assert!(is_reported("1.3~pre20220315-df4ab006-3", "ruby-eventmachine\t1.3~pre20220315-df4ab006-3"));
+        assert!(!is_reported("2:1.19~1", "go1.25.5"), "a separate toolchain");
+        assert!(!is_reported("2:1.19~1", "go1.190"));
+        assert!(!is_reported("2:1.19~1", "go21.19"));
+        assert!(!is_reported("2:1.19~1", "2.1.19"));
+    }
+
+    #[test]
+    fn no_package_is_recorded_that_is_not_installed() {
+        let tree = TestTree::new();
+        let named = |line: &str| {
+            let text = paceline_catalogue::fixture::MANIFEST.replace(
+                "packages = [\"golang-go\"]",
+                &format!("packages = [\"no-such-package-9\"]\n{line}"),
+            );
+            Manifest::parse(&tree.path("servers/go-server"), &text).unwrap()
+        };
+        let absent = named("framework_package = \"no-such-package-9\"");
+        assert_eq!(absent.framework_package.as_deref(), Some("no-such-package-9"));
+        assert_eq!(framework_package(&absent, "go1.19.8"), None);
+        assert_eq!(framework_package(&named(""), "go1.19.8"), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub use estimate::RoundEstimate;
 use crate::core_distance::CoreDistances;
 use crate::fleet::Fleet;
 use crate::generator::LoadGenerator;
+use crate::provision::framework_package;
 use crate::{Cores, LabError, Provisioner, Starter, StepOutcome};
 use attempts::{Pass, RoundAttempts};
 use full_rates::FullRates;
@@ -259,7 +260,9 @@ impl RunningRound<'_> {
 
     fn receipt(&self, server: &Manifest) -> Result<Server, LabError> {
         let _made: StepOutcome = self.context.provisioner.build(server, false)?;
-        Ok(server.record(self.context.provisioner.versions(server)?))
+        let versions = self.context.provisioner.versions(server)?;
+        let framework_package = framework_package(server, &versions);
+        Ok(Server { framework_package, ..server.record(versions) })
     }
 
     fn keep(&mut self, trial: &Trial) -> Result<(), LabError> {

@@ -29,6 +29,15 @@ fn every_server_and_workload_is_sound() {
     assert!(catalogue.servers.len() >= 7, "{}", catalogue.servers.len());
 }
 
+/// A version command that begins with a question to dpkg prints the package of the framework first.
+#[test]
+fn a_framework_from_a_system_package_names_it() {
+    for server in &catalogue().servers {
+        let asks_dpkg = server.version.starts_with("dpkg-query");
+        assert!(!asks_dpkg || server.framework_package.is_some(), "{}: no `framework_package`", server.id);
+    }
+}
+
 #[test]
 fn documented_paths_match_the_workloads() {
     let catalogue = catalogue();

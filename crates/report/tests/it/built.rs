@@ -155,6 +155,7 @@ fn bare(server: &str, load: &Load, repeat: u32) -> Trial {
             tags: vec!["idiomatic".to_owned()],
             traits: BTreeMap::new(),
             versions: format!("{framework} 1.0"),
+            framework_package: None,
         },
         form: "single".to_owned(),
         workload: "hello".to_owned(),

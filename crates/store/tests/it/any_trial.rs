@@ -9,14 +9,15 @@ use paceline_record::{
     Bytes, CapacityLoad, Censored, Check, CheckOutcome, ConnectionPlan, Connections, CoreDistance,
     CoreFrequency, CoreTime, Counts, CpuSource, DatabaseCounts, DatabaseLoad, DatabaseReceipt,
     DatabaseRecovery, DatabaseUse, DatabaseWork, Distribution, Environment, Expectations, ExpectedValue,
-    FailedCheck, Fault, FaultKind, FoundBy, FoundCapacity, GateOutcome, GateReason, Generator,
-    GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left, Lengths,
-    Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure, Pace, PaceChoice,
-    PaceKind, PackageEnergy, Phase, Phases, Pinning, ProcessRole, ProcessUse, RatePart, RateRange, RateShare,
-    Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate, Segment, SendLimits, Served,
-    Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup, StoredRows, StreamExample,
-    StreamExampleKind, StreamExamples, StreamFormat, StreamGap, Target, Think, Throttling, TimeKind, Times,
-    Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind, Verdict, WorkloadProtocol,
+    FailedCheck, Fault, FaultKind, FoundBy, FoundCapacity, FrameworkPackage, GateOutcome, GateReason,
+    Generator, GeneratorThread, IdleState, Imported, InjectedFault, InstanceCounts, Interval, JsonForm, Left,
+    Lengths, Limit, LimitKind, Load, Loop, LoopKind, MemoryUse, Observation, ObservedFigure, Pace,
+    PaceChoice, PaceKind, PackageEnergy, Phase, Phases, Pinning, ProcessRole, ProcessUse, RatePart,
+    RateRange, RateShare, Rates, RequestPart, Round, Route, Run, SCHEMA, Sample, Scaled, SearchedRate,
+    Segment, SendLimits, Served, Server, ServerUse, Severity, Shape, Sitting, Span, Stage, Startup,
+    StoredRows, StreamExample, StreamExampleKind, StreamExamples, StreamFormat, StreamGap, Target, Think,
+    Throttling, TimeKind, Times, Tls, Tool, Trace, Trial, Tried, Usage, Validation, Variant, VariantKind,
+    Verdict, WorkloadProtocol,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -378,6 +379,7 @@ prop_compose! {
         let server = Server {
             id: text.clone(), copy_of: list.first().cloned(), name: text.clone(), language: text.clone(), framework: text.clone(), engine: text.clone(),
             kind: text.clone(), tags: list.clone(), versions: text.clone(),
+            framework_package: list.first().map(|name| FrameworkPackage { name: name.clone(), version: text.clone() }),
             traits: list.iter().map(|name| (name.clone(), disjoint)).collect(),
         };
         let sample = |(at_ns, n): (u64, f64)| Sample {
