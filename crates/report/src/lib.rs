@@ -39,6 +39,7 @@ pub use format::Options;
 pub use format::layout::wrap;
 pub use format::number::{value, with_interval};
 pub use format::resolution::resolution;
+pub use format::sentences::framework_packages;
 pub use format::sheet::Sheet;
 pub use format::sheets::routed_sheets;
 pub use grid::{Align, Grid};

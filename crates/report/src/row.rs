@@ -8,7 +8,8 @@ use crate::figure::Figures;
 use crate::launch::{CellTrials, UsableTrial};
 use paceline_judge::{self as judge, Better, MAX_GENERATOR_BUSY, MIN_ACHIEVED, Metric, VerdictName};
 use paceline_record::{
-    Blame, FoundCapacity, Limit, LimitKind, Load, LoopKind, Run, Server, Severity, Stage, Verdict,
+    Blame, FoundCapacity, FrameworkPackage, Limit, LimitKind, Load, LoopKind, Run, Server, Severity, Stage,
+    Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,6 +51,9 @@ pub struct Subject {
     pub framework: String,
     /// Output of its version command; several if it changed between launches.
     pub versions: Vec<String>,
+    /// The system package that its framework comes from; none if the framework comes from elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub framework_package: Option<FrameworkPackage>,
     /// The framework's limits, from its manifest and as checked: `no pipelining`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
@@ -251,8 +255,8 @@ fn subject(servers: &[&Server]) -> Subject {
     }
     let lacking = last.traits.iter().filter(|(_, has)| !**has);
     let limits = lacking.map(|(name, _)| format!("no {}", name.replace('_', " "))).collect();
-    let Server { id, copy_of, name, language, framework, .. } = last;
-    Subject { id, copy_of, name, language, framework, versions, limits }
+    let Server { id, copy_of, name, language, framework, framework_package, .. } = last;
+    Subject { id, copy_of, name, language, framework, versions, framework_package, limits }
 }
 
 /// A verdict on some rows of a table.

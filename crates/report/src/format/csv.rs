@@ -91,6 +91,10 @@ const REST: &[CsvColumn] = &[
     ("protocol", |line| line.table.load.protocol.name().to_owned()),
     ("stream", |line| optional(line.table.load.stream.map(StreamFormat::name))),
     ("tls", |line| line.table.load.tls.to_string()),
+    ("framework_package", |line| {
+        let package = line.row.server.framework_package.as_ref();
+        optional(package.map(|package| format!("{} {}", package.name, package.version)))
+    }),
 ];
 
 /// The report as CSV.

@@ -34,6 +34,9 @@ pub(super) fn render(report: &Report) -> Printable {
             section(&mut text, table);
         }
     }
+    for line in sentences::framework_packages(report, |_| true) {
+        text.push(&markdown!("\n{}\n", line));
+    }
     sheets(report, true).iter().for_each(|sheet| sheet_section(&mut text, sheet));
     list_section(&mut text, "Measured", &sentences::versions(&report.tables));
     let limits = sentences::limits(&report.tables);

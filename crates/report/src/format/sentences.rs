@@ -8,13 +8,13 @@ use super::resolution::resolution;
 use crate::copies::CopyCheck;
 use crate::rank::RankedBy;
 use crate::row::{Row, Standing};
-use crate::{About, Figure, Machine, Table};
+use crate::{About, Figure, Machine, Report, Table};
 use paceline_judge::Metric;
 use paceline_record::{
     FaultKind, LimitKind, Load, LoopKind, Pinning, RateShare, Route, VariantKind, WorkloadProtocol,
 };
 use paceline_stats::counted;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// `42 trials, 3 launches per row`; for an incomplete round `40 of 42 trials, up to 3 launches per row`, and whether it is
 /// finished.
@@ -336,6 +336,40 @@ pub fn versions(tables: &[Table]) -> Vec<(String, String)> {
         (id.to_owned(), format!("{changed}{}", known.join("; ")))
     };
     versions.into_iter().filter(|(_, known)| !known.is_empty()).map(one).collect()
+}
+
+/// The servers whose framework comes from system packages, with the release of each: a sentence for each system. Only
+/// servers for which `shown` is true; copies are left out.
+pub fn framework_packages(report: &Report, shown: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut by_system: BTreeMap<&str, BTreeSet<(&str, &str)>> = BTreeMap::new();
+    for table in &report.tables {
+        let machine = report.machines.iter().find(|machine| machine.label == table.machine);
+        let system = machine.map_or("", |machine| machine.environment.os.as_str());
+        for server in table.rows.iter().map(|row| &row.server) {
+            if let Some(package) = &server.framework_package
+                && server.copy_of.is_none()
+                && shown(&server.id)
+            {
+                by_system.entry(system).or_default().insert((server.id.as_str(), package.release()));
+            }
+        }
+    }
+    let sentence = |(system, servers): (&str, BTreeSet<(&str, &str)>)| {
+        let servers: Vec<String> =
+            servers.into_iter().map(|(id, release)| format!("{id} {release}")).collect();
+        format!(
+            "Framework from system packages{}, which may be years older than the newest releases: {}.",
+            system_words(system),
+            servers.join(", ")
+        )
+    };
+    by_system.into_iter().map(sentence).collect()
+}
+
+/// A distribution in short: ` (Debian 12)` for `Debian GNU/Linux 12 (bookworm)`; empty if it is not known.
+fn system_words(system: &str) -> String {
+    let name = system.split_once(" (").map_or(system, |(name, _)| name).replace(" GNU/Linux", "");
+    if name.is_empty() { name } else { format!(" ({name})") }
 }
 
 /// The limits of the servers of these tables: `python-x`, `no pipelining`.

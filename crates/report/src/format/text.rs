@@ -65,6 +65,7 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
             }
         }
     }
+    page.framework_packages(report);
     match report.tables.as_slice() {
         [] => {}
         tables if options.full => page.legend(tables),
@@ -307,6 +308,15 @@ impl Page {
         self.blank();
         self.line(title, BOLD);
         entries.iter().for_each(|(name, text)| self.prose(&format!("  {name}  "), text, DIM));
+    }
+
+    /// The frameworks from system packages: a reader who compares rows has to know that their age differs.
+    fn framework_packages(&mut self, report: &Report) {
+        let lines = sentences::framework_packages(report, |_| true);
+        if !lines.is_empty() {
+            self.blank();
+        }
+        lines.iter().for_each(|line| self.prose("", line, DIM));
     }
 
     /// The findings of all tables and the meaning of the marks, a line each if possible.

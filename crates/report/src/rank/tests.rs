@@ -21,6 +21,7 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
         language: String::new(),
         framework: String::new(),
         versions: Vec::new(),
+        framework_package: None,
         limits: Vec::new(),
     };
     let mut figures = Figures::default();

@@ -5,7 +5,9 @@
 
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
-use paceline_record::{Blame, LimitKind, Load, PackageEnergy, Severity, Stage, Tool, Trial, WarmUp};
+use paceline_record::{
+    Blame, FrameworkPackage, LimitKind, Load, PackageEnergy, Severity, Stage, Tool, Trial, WarmUp,
+};
 use paceline_report::{CopyTally, Options, Report, Standing, copies_text};
 
 /// The default result of a server in a trial.
@@ -38,6 +40,44 @@ fn another_machine_has_another_table_with_the_differences() {
     assert_eq!(report.machines.len(), 2);
     assert_eq!(report.tables.iter().map(|table| table.machine.as_str()).collect::<Vec<_>>(), ["A", "B"]);
     assert!(text(&report).contains("kernel: Linux 6.9.0 instead of Linux 6.1.0-18-amd64"));
+}
+
+#[test]
+fn frameworks_from_system_packages_are_below_the_tables() {
+    let packaged = |server: &str, version: &str| {
+        let mut trial = built::trial(server, &built::closed(), 0, SEEN);
+        trial.server.framework_package =
+            Some(FrameworkPackage { name: "a-package".to_owned(), version: version.to_owned() });
+        trial
+    };
+    let other = built::trial("python-fastapi", &built::closed(), 0, SEEN);
+    let trials = [
+        packaged("ruby-rails", "2:6.1.7.10+dfsg-1~deb12u4"),
+        packaged("c-h2o", "2.2.5+dfsg2-7"),
+        packaged("c-h2o-copy", "2.2.5+dfsg2-7"),
+        other.clone(),
+    ];
+    let report = Report::new(&built::round(), &trials);
+    let sentence = "Framework from system packages (Debian 12), which may be years older than the newest releases: \
+                    c-h2o 2.2.5, ruby-rails 6.1.7.10.";
+    for full in [false, true] {
+        let text = report.text(Options { width: 80, colour: false, full }).to_string();
+        assert_eq!(words(&text).matches(sentence).count(), 1, "{text}");
+    }
+    // Markdown escapes some of the sentence's characters.
+    let markdown = report.markdown().to_string();
+    assert_eq!(
+        markdown.matches("which may be years older than the newest releases").count(),
+        1,
+        "{markdown}"
+    );
+    assert!(report.csv().to_string().contains("a-package 2:6.1.7.10+dfsg-1~deb12u4"));
+    let json: serde_json::Value = serde_json::from_str(&report.json().to_string()).unwrap();
+    let rows = json["tables"][0]["rows"].as_array().unwrap();
+    let row = |id: &str| rows.iter().find(|row| row["server"]["id"] == id).unwrap();
+    assert_eq!(row("c-h2o")["server"]["framework_package"]["version"], "2.2.5+dfsg2-7");
+    assert!(row("python-fastapi")["server"].get("framework_package").is_none());
+    assert!(!text(&Report::new(&built::round(), &[other])).contains("system packages"));
 }
 
 #[test]

@@ -144,6 +144,7 @@ mod tests {
             language: String::new(),
             framework: String::new(),
             versions: Vec::new(),
+            framework_package: None,
             limits: Vec::new(),
         };
         let mut figures = Figures::default();
