@@ -10,7 +10,7 @@ use super::ties;
 use paceline_record::{Limit, Load, Pinning, Round, Server, Severity, Trial, map_parallel};
 use paceline_report::{
     About, Beside, Failure, Machine, Note, Pairing, Report, RoundMachines, Row, Sheet, Standing, StartTable,
-    Table, WarmUpTable, counted_trials, resolution, routed_sheets,
+    Table, WarmUpTable, counted_trials, framework_packages, resolution, routed_sheets,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,6 +85,9 @@ pub struct RoundPage {
     pub machines: Vec<Machine>,
     /// What was measured, by id.
     pub servers: BTreeMap<String, ServerEntry>,
+    /// The servers whose framework comes from system packages, with their releases: the sentences below the tables of a
+    /// report.
+    pub framework_packages: Vec<String>,
     /// The metrics that some row has, and those that order a table.
     pub metrics: Vec<MetricPage>,
     /// Loads on one instance beside the same loads on all of them: they stand above the tables.
@@ -285,6 +288,7 @@ impl RoundPage {
             generator: records.round.generator.clone(),
             machines: report.machines.clone(),
             servers,
+            framework_packages: framework_packages(report, |_| true),
             metrics: measured,
             pairings: routed_sheets(report).map(PairingPage::from).collect(),
             tables,

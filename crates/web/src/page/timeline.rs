@@ -8,7 +8,7 @@ use super::metric::{FigurePage, MetricPage, metrics};
 use super::round::{RoundPage, ServerEntry, TablePage};
 use paceline_experiment::{MARGIN, RoundSide, compare_rounds, requested};
 use paceline_record::{Load, Severity, Trial};
-use paceline_report::{Machine, Report, Standing, Table};
+use paceline_report::{Machine, Report, Standing, Table, framework_packages};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct TimelinePage {
     /// The server, as the newest round has it.
     pub server: ServerEntry,
+    /// That its framework comes from a system package in the newest round, as a sentence; empty if it does not.
+    pub framework_packages: Vec<String>,
     /// The metrics that some point has.
     pub metrics: Vec<MetricPage>,
     /// Its lines, the longest first.
@@ -157,8 +159,10 @@ impl TimelinePage {
         let measured = |metric: &MetricPage| {
             lines.iter().flat_map(|line| &line.points).any(|point| point.values.contains_key(metric.id))
         };
+        let newest = rounds.last()?;
         Some(Self {
-            server: rounds.last()?.page.servers.get(server)?.clone(),
+            server: newest.page.servers.get(server)?.clone(),
+            framework_packages: framework_packages(newest.report, |id| id == server),
             metrics: metrics().into_iter().filter(measured).collect(),
             lines,
             not_read,
