@@ -10,6 +10,7 @@ use crate::manifest::MANIFEST_FILE;
 use crate::{
     Balancer, CatalogueError, DATABASE_FILE, Database, Folders, Manifest, Plan, Select, Workload, nearest,
 };
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +21,9 @@ pub struct Catalogue {
     pub folders: Folders,
     /// Every server with a valid manifest, by id.
     pub servers: Vec<Arc<Manifest>>,
+    /// The ids of the servers that are marked as untried but were built on this machine, so that a choice of all servers
+    /// includes them. Builds are not part of the tree: the set is empty until the caller fills it.
+    pub built_untried: BTreeSet<String>,
     /// Every server whose manifest is wrong.
     pub broken_servers: Vec<BrokenEntry>,
     /// Every valid workload, by name.
@@ -60,6 +64,7 @@ impl Catalogue {
         folders.check_links()?;
         let mut catalogue = Self {
             servers: Vec::new(),
+            built_untried: BTreeSet::new(),
             broken_servers: Vec::new(),
             workloads: Vec::new(),
             broken_workloads: Vec::new(),

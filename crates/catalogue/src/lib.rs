@@ -19,6 +19,7 @@ mod manifest;
 mod order;
 mod plan;
 mod request_file;
+mod selected;
 mod stream;
 mod variables;
 mod workload;
@@ -46,6 +47,7 @@ pub use plan::{
     STEADY_WITHIN, Scale, Select, SizedPlan, TRIAL_EXTRA_GUESS, estimate, key_of,
 };
 pub use request_file::{FileRequest, MAX_REQUESTS, MAX_WEIGHT, RequestFile};
+pub use selected::SelectedServers;
 pub use variables::{
     CERTIFICATE_FILE, CERTIFICATE_NAME, DATABASE_NAME, DATABASE_PASSWORD, DATABASE_USER, DatabaseAccess,
     KEY_FILE, VARIABLE_NAMES, Variables,

@@ -231,6 +231,9 @@ pub struct ListedServer {
     pub traits: BTreeMap<String, bool>,
     /// Whether it is set up, in words.
     pub state: String,
+    /// Why it was not tried where it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untried: Option<String>,
 }
 
 /// A folder that cannot be read.

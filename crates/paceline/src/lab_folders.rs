@@ -6,11 +6,12 @@
 use crate::exit::{Complaint, Status, error_text};
 use anyhow::Context as _;
 use clap::builder::{NonEmptyStringValueParser, OsStringValueParser, TypedValueParser};
-use paceline_catalogue::{Catalogue, FolderFlags, Folders};
-use paceline_host::{Id, User, UserError};
-use paceline_lab::{LabError, METADATA_DIR, Scratch};
+use paceline_catalogue::{Catalogue, FolderFlags, Folders, Manifest};
+use paceline_host::{Id, Interrupt, User, UserError};
+use paceline_lab::{LabError, METADATA_DIR, Provisioner, Scratch, ServerState};
 use paceline_record::Blame;
 use paceline_stats::counted;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The folders of servers, workloads and plans, and the state folder.
@@ -59,8 +60,21 @@ impl FolderArguments {
             state_dir: self.state_dir.filter(|folder| !folder.as_os_str().is_empty()),
             user: self.user,
         };
-        Folders::find(&flags).and_then(Catalogue::read).map_err(complain)
+        let mut catalogue = Folders::find(&flags).and_then(Catalogue::read).map_err(complain)?;
+        catalogue.built_untried = built_untried(&catalogue);
+        Ok(catalogue)
     }
+}
+
+/// The servers that are marked as untried, but that this user has trusted and built. One whose state cannot be read
+/// counts as not built.
+fn built_untried(catalogue: &Catalogue) -> BTreeSet<String> {
+    // The state of a container is in files: no command is run.
+    let provisioner = Provisioner::new(&catalogue.folders, Vec::new(), Interrupt::never());
+    let is_built =
+        |server: &Manifest| matches!(provisioner.state(server), Ok(ServerState::Stale | ServerState::Ready));
+    let untried = catalogue.servers.iter().filter(|server| server.untried.is_some());
+    untried.filter(|server| is_built(server)).map(|server| server.id.clone()).collect()
 }
 
 /// Parses any path, also an empty one: an empty environment variable counts as unset.

@@ -77,6 +77,9 @@ pub struct Manifest {
     pub traits: Traits,
     /// The image that it comes in, instead of set-up, build and run commands.
     pub container: Option<Container>,
+    /// Why it was not tried where it was written, such as a base image that could not be downloaded there. Only a server
+    /// with a container has a reason.
+    pub untried: Option<String>,
     /// What it has fixed: its port, its paths.
     pub fixed: FixedAddress,
     /// The line of `workloads`, for the error when one does not exist, which only the catalogue can find.
@@ -167,6 +170,7 @@ impl Manifest {
             forms: BTreeMap::new(),
             traits: Traits::default(),
             container: None,
+            untried: None,
             fixed: FixedAddress::default(),
             workloads_line: None,
         }

@@ -184,6 +184,26 @@ fn protocols_may_have_separate_ports() {
 }
 
 #[test]
+fn a_container_may_be_marked_as_untried() {
+    let head = "name = 'x'\nlanguage = 'Go'\nframework = 'x'\nengine = 'x'\nkind = 'micro'\ntags = ['tuned']\n\
+                workloads = ['hello']\n";
+    let with = |untried: &str| read(&format!("{head}untried = '{untried}'\n[container]\ndockerfile = 'x'\n"));
+    assert_eq!(with(" no registry ").unwrap().untried.as_deref(), Some("no registry"));
+    assert_eq!(read(MANIFEST).unwrap().untried, None);
+    assert_eq!(with(&"é".repeat(200)).unwrap().untried.map(|reason| reason.chars().count()), Some(200));
+    assert_eq!(
+        with("  ").unwrap_err(),
+        "server.toml:8: `untried` is empty: give the reason why the server was not tried, or remove the key"
+    );
+    for wrong in ["a\tb", &"é".repeat(201)] {
+        let expected = "server.toml:8: `untried` must be one line of at most 200 characters";
+        assert_eq!(with(wrong).unwrap_err(), expected, "{wrong}");
+    }
+    let without = complaint("sources = [\"001\"]", "untried = \"no registry\"");
+    assert_eq!(without, "server.toml:7: `untried` is only for a server with [container]");
+}
+
+#[test]
 fn a_manifest_without_a_form_is_rejected() {
     let text = MANIFEST.split("[forms.single]").next().unwrap().to_owned();
     assert!(read(&text).unwrap_err().contains("missing key `forms`"));

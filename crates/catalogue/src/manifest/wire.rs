@@ -15,6 +15,8 @@ use toml::Spanned;
 
 /// How long a start may take where the manifest does not say (docs/adding-a-server.md).
 const START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most characters of the reason why a server was not tried: `lab list` and notices print it in a sentence.
+const MAX_UNTRIED: usize = 200;
 /// The forms whose names say their cores.
 const USUAL_FORMS: [(&str, CoresWanted); 2] = [("single", CoresWanted::One), ("cores", CoresWanted::Half)];
 
@@ -46,6 +48,7 @@ struct WireManifest {
     run: WireRun,
     forms: Option<Spanned<BTreeMap<String, Spanned<WireForm>>>>,
     container: Option<Spanned<WireContainer>>,
+    untried: Option<Spanned<String>>,
     traits: Option<Spanned<WireTraits>>,
     port: Option<Spanned<u16>>,
     #[serde(default)]
@@ -132,6 +135,7 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
     errors.extend(problems(&wire, &document));
     errors.extend(fixed_problems(&wire, &document));
     errors.extend(package_problem(&wire, &document));
+    errors.extend(untried_problem(&wire, &document));
     let forms = forms_of(&wire, &document).unwrap_or_else(|found| {
         errors.extend(found);
         BTreeMap::new()
@@ -169,6 +173,7 @@ fn manifest_from(folder: &Path, document: Document) -> Result<Manifest, Catalogu
         start_timeout: wire.run.start_timeout_s.unwrap_or(START_TIMEOUT),
         forms,
         container,
+        untried: wire.untried.map(|reason| reason.into_inner().trim().to_owned()),
         fixed: FixedAddress {
             port: wire.port.map(Spanned::into_inner),
             hosts: wire.hosts.into_iter().map(Spanned::into_inner).collect(),
@@ -327,6 +332,22 @@ fn package_problem(wire: &WireManifest, document: &Document) -> Option<Catalogue
         return None;
     };
     Some(document.complain(Some(package.span().start), problem))
+}
+
+/// What is wrong with the reason why the server was not tried.
+fn untried_problem(wire: &WireManifest, document: &Document) -> Option<CatalogueError> {
+    let reason = wire.untried.as_ref()?;
+    let text = reason.get_ref().trim();
+    let problem = if text.is_empty() {
+        "`untried` is empty: give the reason why the server was not tried, or remove the key".to_owned()
+    } else if text.chars().count() > MAX_UNTRIED || text.contains(char::is_control) {
+        format!("`untried` must be one line of at most {MAX_UNTRIED} characters")
+    } else if wire.container.is_none() {
+        "`untried` is only for a server with [container]".to_owned()
+    } else {
+        return None;
+    };
+    Some(document.complain(Some(reason.span().start), problem))
 }
 
 fn forms_of(wire: &WireManifest, document: &Document) -> Result<BTreeMap<String, Form>, Vec<CatalogueError>> {

@@ -252,8 +252,9 @@ impl Plan {
         if let Some(error) = CatalogueError::of_all(futile.collect()) {
             return Err(error);
         }
-        let selected = catalogue.servers.iter().filter(|server| self.select.admits(server));
-        let mut servers: Vec<Arc<Manifest>> = selected.cloned().collect();
+        let selected = catalogue.selected(&self.select);
+        notes.extend(selected.note());
+        let mut servers = selected.servers;
         for id in &self.copies {
             let copy = catalogue.server(id)?.copy();
             if let Ok(other) = catalogue.server(&copy.id) {

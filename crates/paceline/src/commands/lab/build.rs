@@ -3,7 +3,7 @@
 //! The lab crate's provisioner detects changes and runs builds. A server that was never set up is not set up here: use
 //! `lab setup`, which prints beforehand what it installs.
 
-use super::selection::{ServerSelection, for_each, working};
+use super::selection::{ServerSelection, for_each, notify_of_untried, working};
 use crate::commands::format::PrintFormatFlag;
 use crate::documents::{BuildDocument, BuiltServer};
 use crate::exit::Status;
@@ -55,6 +55,7 @@ impl EngineFlag {
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.selection.servers_in(catalogue)?;
     let broken = arguments.selection.print_broken(catalogue);
+    notify_of_untried(&servers);
     let provisioner = working(catalogue)?;
     let provisioner =
         provisioner.trusting(arguments.trust.clone()).with_engine(arguments.engine.map(EngineFlag::engine));

@@ -12,6 +12,7 @@ use paceline_catalogue::{BrokenEntry, Catalogue, Manifest};
 use paceline_escape::{Printable, TerminalText};
 use paceline_lab::Provisioner;
 use paceline_report::{Align, Grid};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +66,7 @@ fn as_text(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
     let width = crate::terminal::width_for_text(true);
     text.push_str(&list("Workloads", &shared(&catalogue.servers, |server| server.workloads.clone()), width));
     text.push_str(&list("Not supported", &shared(&catalogue.servers, limits), width));
+    text.push_str(&list("Not tried here", &untried(&catalogue.servers), width));
     text.push_str(&below);
     let broken = catalogue.broken_servers.iter().chain(&catalogue.broken_workloads);
     for broken in broken.chain(&catalogue.broken_balancers).chain(&catalogue.broken_databases) {
@@ -100,6 +102,17 @@ fn state(server: &Manifest, provisioner: &Provisioner) -> anyhow::Result<String>
 /// The traits that its manifest lists as missing: `pipelining`.
 fn limits(server: &Manifest) -> Vec<String> {
     server.traits.lacking().iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// The reasons why servers were not tried, and these servers: all by name, since it is for them that the user looks.
+fn untried(servers: &[Arc<Manifest>]) -> Vec<(Vec<String>, String)> {
+    let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for server in servers {
+        if let Some(reason) = &server.untried {
+            owners.entry(reason).or_default().push(&server.id);
+        }
+    }
+    owners.into_iter().map(|(reason, ids)| (vec![reason.to_owned()], ids.join(", "))).collect()
 }
 
 /// Names that the same servers have, and these servers in words, the most common first.
@@ -147,9 +160,10 @@ fn list(title: &str, entries: &[(Vec<String>, String)], width: usize) -> String 
     }
     let mut text = format!("\n{title}\n");
     for (names, servers) in entries {
-        let mut line = format!("  {}:", names.join(", "));
-        for word in servers.split(' ') {
-            if line.chars().count() + 1 + word.chars().count() > width {
+        let mut line = " ".to_owned();
+        for word in format!("{}: {servers}", names.join(", ")).split(' ') {
+            let is_begun = !line.trim().is_empty();
+            if is_begun && line.chars().count() + 1 + word.chars().count() > width {
                 text.push_str(&line);
                 text.push('\n');
                 line = "   ".to_owned();
@@ -179,6 +193,7 @@ fn as_json(catalogue: &Catalogue, provisioner: &Provisioner) -> anyhow::Result<P
             forms: server.forms.keys().cloned().collect(),
             traits: server.traits.by_name(),
             state: state(server, provisioner)?,
+            untried: server.untried.clone(),
         });
     }
     let list = ListDocument {
@@ -227,5 +242,22 @@ mod tests {
     fn lists_are_wrapped() {
         let entries = vec![(vec!["head".to_owned()], "one, two, three".to_owned())];
         assert_eq!(list("Limits", &entries, 17), "\nLimits\n  head: one, two,\n    three\n");
+        assert_eq!(list("Limits", &entries, 4), "\nLimits\n  head:\n    one,\n    two,\n    three\n");
+    }
+
+    #[test]
+    fn untried_servers_are_named_by_their_reason() {
+        let server = |id: &str, reason: &str| {
+            let text = format!(
+                "name = 'x'\nlanguage = 'Go'\nframework = 'x'\nengine = 'x'\nkind = 'micro'\ntags = ['tuned']\n\
+                 workloads = ['hello']\n{reason}[container]\ndockerfile = 'Dockerfile'\n"
+            );
+            Arc::new(Manifest::parse(&std::path::Path::new("/servers").join(id), &text).unwrap())
+        };
+        let (far, none) = ("untried = 'too far'\n", "untried = 'no registry'\n");
+        let servers = [server("go-a", far), server("go-b", ""), server("go-c", none), server("go-d", far)];
+        let expected = "\nNot tried here\n  no registry: go-c\n  too far: go-a, go-d\n";
+        assert_eq!(list("Not tried here", &untried(&servers), 80), expected);
+        assert_eq!(list("Not tried here", &untried(&servers[1..2]), 80), "");
     }
 }

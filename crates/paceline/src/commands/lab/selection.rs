@@ -4,7 +4,7 @@ use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, error_text, say};
 use crate::lab_folders::{complain, end_left_overs, server_user, shepherd_command};
 use anyhow::Context as _;
-use paceline_catalogue::{Catalogue, Manifest, WorkloadCase, nearest};
+use paceline_catalogue::{Catalogue, Manifest, Select, WorkloadCase, nearest};
 use paceline_host::Interrupt;
 use paceline_lab::{LabError, Provisioner};
 use std::sync::Arc;
@@ -32,7 +32,9 @@ impl ServerSelection {
 
     pub(super) fn servers_in(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Arc<Manifest>>> {
         if self.all {
-            return Ok(catalogue.servers.clone());
+            let all = catalogue.selected(&Select::default());
+            all.note().iter().for_each(|note| say(note));
+            return Ok(all.servers);
         }
         if let Some(plan) = &self.plan {
             return of_plan(plan, catalogue).map_err(complain);
@@ -85,6 +87,19 @@ impl ServerSelection {
             say(&format!("server {} is skipped, because its files have errors: {}", server.id, server.error));
         }
         broken.len() + balancers.len() + databases.len()
+    }
+}
+
+/// Tells the user which servers are marked as untried, and when that mark is to be removed.
+pub(super) fn notify_of_untried(servers: &[Arc<Manifest>]) {
+    for server in servers {
+        if let Some(reason) = &server.untried {
+            say(&format!(
+                "{} is marked as not tried: {reason}; a successful `lab check` shows that it works: remove the key \
+                 `untried` then",
+                server.id
+            ));
+        }
     }
 }
 

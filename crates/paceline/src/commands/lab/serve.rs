@@ -3,7 +3,7 @@
 //! The server must give one correct answer before its URL is printed; `lab check` checks the other answers. No load is
 //! put on the server, and it is not restarted when it exits.
 
-use super::selection::{check_form, check_workloads, start_case, working};
+use super::selection::{check_form, check_workloads, notify_of_untried, start_case, working};
 use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, print, say};
 use crate::lab_folders::{complain, scratch, server_user, shepherd_command};
@@ -81,6 +81,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     check_form(&server, &arguments.form)?;
     let ready = ready(&server, catalogue)?;
     let cores = cores(arguments, &server)?;
+    notify_of_untried(std::slice::from_ref(&server));
     let provisioner = working(catalogue)?;
     provisioner.build(&server, false).map_err(complain)?;
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;

@@ -3,7 +3,7 @@
 //! It sets the server up and checks it like `setup` and `check`, then carries out a plan in which the server is measured
 //! beside others and beside a copy of itself, and writes the round's page and a badge.
 
-use super::selection::{concerns_one_server, provisioner, remedy, start_case, working};
+use super::selection::{concerns_one_server, notify_of_untried, provisioner, remedy, start_case, working};
 use super::{check, setup};
 use crate::commands::{report, round};
 use crate::exit::{Complaint, Status, error_text, fitted_lines, print, say};
@@ -73,11 +73,12 @@ pub fn run(arguments: &Arguments, mut catalogue: Catalogue) -> anyhow::Result<St
     let workload = workload(&server, &plan, arguments.workload.as_deref(), &catalogue)?;
     let provisioner = provisioner(&catalogue)?;
     let others = others(arguments, &plan, &server, &workload, &catalogue, &provisioner)?;
+    notify_of_untried(std::slice::from_ref(&server));
     let status = prepare(arguments, &server, &provisioner, &catalogue)?;
     if status != Status::Done {
         return Ok(status);
     }
-    let status = check::run(&check::Arguments::of_server(&server.id), &catalogue)?;
+    let status = check::check_one(&server, &catalogue)?;
     if status != Status::Done {
         say(&format!(
             "{} is not measured, because a check failed: mend it, then run this command again",
@@ -178,7 +179,7 @@ fn others(
     let is_asked = !arguments.against.is_empty();
     let chosen = match is_asked {
         true => catalogue.servers_named(&arguments.against).map_err(complain)?,
-        false => catalogue.servers.iter().filter(|other| plan.select.admits(other)).cloned().collect(),
+        false => catalogue.selected(&plan.select).servers,
     };
     let name = workload.split('/').next().unwrap_or_default();
     let (mut others, mut absent) = (Vec::new(), Vec::new());

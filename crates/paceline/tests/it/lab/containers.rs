@@ -313,6 +313,48 @@ fn what_gives_a_container_more_rights_is_refused() {
 }
 
 #[test]
+fn a_container_marked_as_untried_is_left_out_of_all_servers_until_it_is_built() {
+    let boxed = Container::new("");
+    boxed.tree.write_server("python-plain", GOOD, 60);
+    let plan = "name = \"try\"\nrepeats = 1\nworkloads = [\"hello\"]\n[[load]]\nname = \"closed-1\"\n\
+                connections = 1\nduration = \"100ms\"\n";
+    boxed.tree.write("plans/try.toml", plan);
+    let path = boxed.tree.path("servers/python-boxed/server.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("[container]", "untried = \"no registry\"\n[container]")).unwrap();
+    let listed = boxed.run(&["lab", "list"]);
+    assert!(listed.stdout.contains("\nNot tried here\n  no registry: python-boxed\n"), "{listed:?}");
+    let json = boxed.run(&["lab", "list", "--json"]).stdout;
+    assert!(json.contains("\"untried\"") && json.contains("no registry"), "{json}");
+    let (left_out, notice) =
+        ("1 server left out, marked as not tried", "python-boxed is marked as not tried: no registry; ");
+    let all = boxed.run(&["lab", "build", "--all"]);
+    assert!(all.code == Some(0) && all.stdout.contains("python-plain: up to date"), "{all:?}");
+    assert!(all.stderr.contains(left_out) && all.stderr.contains(": python-boxed\n"), "{all:?}");
+    assert!(!all.stdout.contains("python-boxed") && !all.stderr.contains(notice), "{all:?}");
+    for named in [
+        &["lab", "build", "python-boxed"][..],
+        &["lab", "check", "python-boxed", "--idle", "10ms"],
+        &["lab", "serve", "python-boxed"],
+        &["lab", "try", "servers/python-boxed"],
+    ] {
+        let ran = boxed.run(named);
+        assert!(ran.code == Some(3) && ran.stderr.matches(notice).count() == 1, "{named:?}: {ran:?}");
+    }
+    let context = boxed.tree.path("servers").display().to_string();
+    let built = boxed.run(&["lab", "build", "python-boxed", "--trust", &context]);
+    if !is_root() {
+        assert_eq!(built.code, Some(3), "{built:?}");
+        eprintln!("{ROOT_ONLY}");
+        return;
+    }
+    assert_eq!(built.code, Some(0), "{built:?}");
+    let all = boxed.run(&["lab", "build", "--all"]);
+    assert!(all.code == Some(0) && all.stdout.contains("python-boxed: up to date"), "{all:?}");
+    assert!(!all.stderr.contains(left_out) && all.stderr.contains(notice), "{all:?}");
+}
+
+#[test]
 fn an_image_for_another_machine_or_a_failed_build_is_refused() {
     let boxed = Container::new("");
     let image = boxed.tree.path("bin/image.json");

@@ -7,7 +7,7 @@
 mod server;
 mod table;
 
-use super::selection::{ServerSelection, check_form, check_workloads, remedy, working};
+use super::selection::{ServerSelection, check_form, check_workloads, notify_of_untried, remedy, working};
 use crate::commands::format::PrintFormatFlag;
 use crate::exit::{Complaint, Status, fitted_lines, print};
 use crate::lab_folders::{complain, scratch, server_user, shepherd_command};
@@ -64,7 +64,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Every check of one server, with the defaults of the flags.
-    pub(super) fn of_server(id: &str) -> Self {
+    fn of_server(id: &str) -> Self {
         Self {
             selection: ServerSelection::of_server(id),
             form: "single".to_owned(),
@@ -105,7 +105,21 @@ impl RulesFlag {
 /// For each server: builds it if anything changed, starts, checks and stops it.
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Status> {
     let servers = arguments.selection.servers_in(catalogue)?;
-    check_selection(&servers, arguments, catalogue)?;
+    notify_of_untried(&servers);
+    check_servers(&servers, arguments, catalogue)
+}
+
+/// Every check of one server, with the defaults of the flags, without a notice that it is marked as untried.
+pub(super) fn check_one(server: &Arc<Manifest>, catalogue: &Catalogue) -> anyhow::Result<Status> {
+    check_servers(std::slice::from_ref(server), &Arguments::of_server(&server.id), catalogue)
+}
+
+fn check_servers(
+    servers: &[Arc<Manifest>],
+    arguments: &Arguments,
+    catalogue: &Catalogue,
+) -> anyhow::Result<Status> {
+    check_selection(servers, arguments, catalogue)?;
     let broken = arguments.selection.print_broken(catalogue);
     let interrupt = Interrupt::listen().context("cannot install the handler for Ctrl-C (SIGINT)")?;
     let logs = Some(catalogue.folders.state_dir.join("logs"));
@@ -130,13 +144,13 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
     let jobs = jobs(arguments.jobs, servers.len());
     let begun = Instant::now();
-    let outcome = each(&servers, &checker, jobs, &mut table, arguments.print);
+    let outcome = each(servers, &checker, jobs, &mut table, arguments.print);
     if !arguments.print.is_json() {
         print(&fitted_lines(&table.below(seed, jobs, begun.elapsed())))?;
     }
     outcome?;
     arguments.print.print_document(&table.document(seed))?;
-    status(&table, broken, &servers, &arguments.selection)
+    status(&table, broken, servers, &arguments.selection)
 }
 
 /// Checks at once for each core, by default: a check waits for most of its time, and one at a time leaves a core idle.
