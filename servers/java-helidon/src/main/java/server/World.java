@@ -1,0 +1,4 @@
+package server;
+
+/** A row of the table `world`. */
+public record World(int id, int randomNumber) {}
