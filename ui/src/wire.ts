@@ -1045,6 +1045,14 @@ export interface FragmentSpec {
   pause_s: number;
 }
 
+/** An installed system package that a framework comes from. */
+export interface FrameworkPackage {
+  /** Name of the package: `libh2o-evloop-dev`. */
+  name: string;
+  /** Version of the package: `2.2.5+dfsg2-7`. */
+  version: string;
+}
+
 /** The outcome of a gate. */
 export interface GateOutcome {
   /** The figures that support the outcome, units in the keys. */
@@ -2332,6 +2340,8 @@ export interface RoundEntry {
 export interface RoundPage {
   /** Its facts. */
   about: About;
+  /** The servers whose framework comes from system packages, with their releases: the sentences below the tables of a report. */
+  framework_packages: (string)[];
   /** The command of a load generator other than Paceline. */
   generator: string | null;
   /** Whether its figures were published by others. */
@@ -2658,6 +2668,8 @@ export interface Server {
   engine: string;
   /** Name of the framework. */
   framework: string;
+  /** The system package that its framework comes from; none if the framework comes from elsewhere, such as a registry of the language, and in records of older versions. */
+  framework_package?: FrameworkPackage;
   /** Name of its folder; for a copy, with the suffix `-copy`. */
   id: string;
   /** Kind of the framework: `platform`, `micro` or `full`. */
@@ -2682,6 +2694,8 @@ export interface ServerEntry {
   engine: string;
   /** Name of the framework. */
   framework: string;
+  /** The system package that its framework comes from; none if the framework comes from elsewhere, such as a registry of the language, and in records of older versions. */
+  framework_package?: FrameworkPackage;
   /** Name of its folder; for a copy, with the suffix `-copy`. */
   id: string;
   /** Kind of the framework: `platform`, `micro` or `full`. */
@@ -3262,6 +3276,8 @@ export interface TimelineLine {
 
 /** A server over time. */
 export interface TimelinePage {
+  /** That its framework comes from a system package in the newest round, as a sentence; empty if it does not. */
+  framework_packages: (string)[];
   /** Its lines, the longest first. */
   lines: (TimelineLine)[];
   /** The metrics that some point has. */
