@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> anyhow::Result<Statu
     };
     let workload = arguments.path.as_ref().map_or("hello", |_| id);
     let command = arguments.command.as_deref().unwrap_or("exec false");
-    let manifest = manifest(id, workload, command);
+    let manifest = manifest(id, &language(id, catalogue), workload, command);
     // Checks the id and the workload before anything is created.
     Manifest::parse(&folder, &manifest).map_err(complain)?;
     if arguments.path.is_none() && !catalogue.workloads.iter().any(|known| known.name == workload) {
@@ -234,8 +234,15 @@ body = "Replace this with the body of the page.\n"
     )
 }
 
-fn manifest(id: &str, workload: &str, command: &str) -> String {
-    let language = id.split('-').next().unwrap_or_default();
+/// The language that an id begins with, as the other servers of this language write it: tables, choices of servers and
+/// the settings for profiling compare it.
+fn language(id: &str, catalogue: &Catalogue) -> String {
+    let of = |id: &str| id.split('-').next().unwrap_or_default().to_owned();
+    let same = catalogue.servers.iter().find(|server| of(&server.id) == of(id));
+    same.map_or_else(|| of(id), |server| server.language.clone())
+}
+
+fn manifest(id: &str, language: &str, workload: &str, command: &str) -> String {
     let command = toml_text(command);
     format!(
         r#"# Every key is explained in docs/adding-a-server.md.
@@ -313,10 +320,10 @@ mod tests {
     fn the_generated_manifest_is_valid() {
         let server = Manifest::parse(
             Path::new("servers/go-mine"),
-            &manifest("go-mine", "hello", "exec ./server -p \"$PACELINE_PORT\""),
+            &manifest("go-mine", "Go", "hello", "exec ./server -p \"$PACELINE_PORT\""),
         )
         .unwrap();
-        assert_eq!((server.id.as_str(), server.language.as_str()), ("go-mine", "go"));
+        assert_eq!((server.id.as_str(), server.language.as_str()), ("go-mine", "Go"));
         assert_eq!(server.form("single").unwrap().command, "exec ./server -p \"$PACELINE_PORT\"");
         assert!(server.build.is_none());
     }
@@ -325,7 +332,7 @@ mod tests {
     fn a_command_is_a_value_of_toml_whatever_it_contains() {
         let command = "printf '\u{1b}[0m\\n' \"$PACELINE_PORT\"\nexec é";
         let server =
-            Manifest::parse(Path::new("servers/go-mine"), &manifest("go-mine", "hello", command)).unwrap();
+            Manifest::parse(Path::new("servers/go-mine"), &manifest("go-mine", "Go", "hello", command)).unwrap();
         assert_eq!(server.form("single").unwrap().command, command);
     }
 }

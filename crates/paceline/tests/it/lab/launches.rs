@@ -369,6 +369,16 @@ fn a_server_with_skipped_checks_has_a_warning() {
 }
 
 #[test]
+fn a_new_server_has_its_language_as_its_neighbours_write_it() {
+    let tree = Tree::new().with_server("python-good", GOOD, 60);
+    for (id, language) in [("python-mine", "Python"), ("cobol-mine", "cobol")] {
+        assert_eq!(tree.run(&["lab", "new", id]).code, Some(0));
+        let manifest = std::fs::read_to_string(tree.path(&format!("servers/{id}/server.toml"))).unwrap();
+        assert!(manifest.contains(&format!("\nlanguage = \"{language}\"\n")), "{manifest}");
+    }
+}
+
+#[test]
 fn the_steps_that_lab_new_prints_can_be_run() {
     let tree = Tree::new();
     tree.write("good.py", GOOD);
