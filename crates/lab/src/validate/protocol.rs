@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take to close a finished connection, or to reject input that it cannot parse.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
-/// How servers refuse an old version: 426 and 505 name it (RFC 9110, sections 15.5.22 and 15.6.6), 400 is usual too.
-const REFUSALS_OF_HTTP10: [u16; 3] = [400, 426, 505];
 /// A method that no server supports, in valid form.
 const UNKNOWN_METHOD: &str = "BREW";
 /// The beginning of a TLS handshake: the bytes that a plain server receives when a client uses https.
@@ -50,7 +48,6 @@ fn two_in_one_packet(client: &CheckClient<'_>, case: &WorkloadCase) -> Result<Ch
 }
 
 /// HTTP/1.0 has no chunks, and closes after the answer unless keep-alive was requested: RFC 9112, sections 6.1 and 9.3.
-/// A server may refuse it: today's clients do not send it.
 fn old_client(client: &CheckClient<'_>, case: &WorkloadCase, mode: RequestMode) -> Result<Check, ProbeError> {
     let (name, must_close) = match mode {
         RequestMode::Http10KeepAlive => ("HTTP/1.0 with keep-alive requested", false),
@@ -65,13 +62,8 @@ fn old_client(client: &CheckClient<'_>, case: &WorkloadCase, mode: RequestMode) 
         let rest = connection.wait_closed(Instant::now() + CLOSE_LIMIT)?;
         Ok((answer, rest.closed_after.is_some()))
     };
-    let refused = |how: &str| check(name, CheckOutcome::Warn, format!("the server refuses HTTP/1.0: {how}"));
     let (answer, ended_well) = match split_interrupt(talk())? {
-        Ok((answer, _)) if REFUSALS_OF_HTTP10.contains(&answer.status) => {
-            return Ok(refused(&format!("status {}", answer.status)));
-        }
         Ok(talked) => talked,
-        Err(error @ (ProbeError::Closed(_) | ProbeError::Io(_))) => return Ok(refused(&error.to_string())),
         Err(error) => return Ok(same(name, Some(error.to_string()))),
     };
     if let Some(wrong) = difference(&case.expect, &answer) {

@@ -80,25 +80,6 @@ fn a_server_that_binds_everywhere_ignores_sigterm_and_writes_is_reported() {
 }
 
 #[test]
-fn a_server_that_refuses_http_1_0_gets_a_warning() {
-    let refusal = "self.wfile.write(b'HTTP/1.1 505 X\\r\\nContent-Length: 0\\r\\n\\r\\n')";
-    for (how, reported) in [(refusal, "status 505"), ("pass", "the connection was closed")] {
-        let refuse = format!(
-            "        if self.request_version == 'HTTP/1.0':\n            self.close_connection = True\n            \
-             {how}\n            return\n        time.sleep(0.005)\n"
-        );
-        let tree =
-            Tree::new().with_server("python-new", &GOOD.replace("        time.sleep(0.005)\n", &refuse), 60);
-        let manifest = tree.path("servers/python-new/server.toml");
-        let text = fs::read_to_string(&manifest).unwrap();
-        fs::write(&manifest, text.replace("http10_keep_alive = true", "http10_keep_alive = false")).unwrap();
-        let ran = tree.run(&["lab", "check", "python-new", "--idle", "10ms"]);
-        let warning = format!("  warn  HTTP/1.0 without keep-alive: the server refuses HTTP/1.0: {reported}");
-        assert!(ran.code == Some(0) && ran.stdout.contains(&warning), "{ran:?}");
-    }
-}
-
-#[test]
 fn a_trait_that_disagrees_names_the_line_of_the_manifest() {
     let tree = Tree::new().with_server("python-good", GOOD, 60);
     let manifest = tree.path("servers/python-good/server.toml");
