@@ -10,6 +10,7 @@ use crate::probe::{Answer, ProbeConnection, ProbeDeadline, ProbeError, ProbeRequ
 use crate::validate;
 use paceline_catalogue::WorkloadCase;
 use paceline_host::system;
+use paceline_judge::core_list;
 use paceline_record::{Stage, Startup, WorkloadProtocol};
 use paceline_stats::duration_text;
 use std::net::SocketAddr;
@@ -107,12 +108,11 @@ impl StartingServer<'_> {
     pub fn check_cores(&self, cores: &[u32]) -> Result<(), LaunchError> {
         let outside = || self.processes.tree.outside_cores(cores);
         let Some((pid, allowed)) = (!cores.is_empty()).then(outside).flatten() else { return Ok(()) };
-        let listed = |cores: &[u32]| cores.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let message = format!(
             "process {pid} of the server may run on the cores {}, but the server has only {}: it must not set its own \
              affinity (taskset, sched_setaffinity)",
-            listed(&allowed),
-            listed(cores)
+            core_list(&allowed),
+            core_list(cores)
         );
         Err(LaunchError::fault(Stage::Start, message, false))
     }
