@@ -154,8 +154,8 @@ pub fn fit_launches(rows: impl Iterator<Item = (Vec<(u32, f64)>, bool)>) -> Opti
 
 /// Which rows are ahead of which: estimates by the table's criterion, rows that the generator limited by CPU time, and
 /// minimums against estimates by rate. An estimate is never ahead of a minimum, which may be any higher rate. A table
-/// with minimums has up to three rankings. They share the error by their pairs (Bonferroni, weighted), so that the 95 % are
-/// those of the whole table, and few minimums leave the ranks of many estimates as they are.
+/// with minimums has up to three rankings. They share the error by their numbers of pairs (Bonferroni, weighted): the 95 %
+/// are those of the whole table, and few minimums hardly widen the ranks of many estimates.
 fn claims(rows: &[Row], by: RankedBy, draws: &Draws) -> Claims {
     let places = |wanted: &dyn Fn(&Row) -> bool| -> Vec<usize> {
         let ordered = rows.iter().enumerate().filter(|(_, row)| group(row, by) <= 1 && wanted(row));

@@ -242,8 +242,8 @@ impl BlockFit {
         self.rank_with(CONFIDENCE, higher_is_better, draws)
     }
 
-    /// The rank sets that all hold simultaneously with this probability, which is below 1. It can be told from 1 up to
-    /// 0.9999, because the simulated point is one of 10,000.
+    /// The rank sets that all hold simultaneously with this probability, from 0 to 1. Above 0.9999 it is 0.9999: 10,000
+    /// tables are simulated.
     pub fn rank_with(&self, confidence: f64, higher_is_better: bool, draws: &Draws) -> Option<Ranking> {
         let comparable = self.comparable();
         if comparable.len() < 2 {

@@ -72,9 +72,8 @@ impl Provisioner {
     }
 
     /// Runs one set-up or build command, one at a time, and writes its stamp on success. The caller holds the server's
-    /// lock. A set-up also
-    /// removes the stamp of the build, which may refer to replaced files. If an earlier one was finished, the command
-    /// works on a copy; a failure, an interruption or a kill leaves the earlier one in use.
+    /// lock. A set-up also removes the stamp of the build, which may refer to replaced files. If an earlier one was
+    /// finished, the command works on a copy; a failure, an interruption or a kill leaves the earlier one in use.
     pub(super) fn make(
         &self,
         server: &Manifest,
