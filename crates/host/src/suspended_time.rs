@@ -43,7 +43,11 @@ mod tests {
         let at = |ahead_ns| SuspendedTime { ahead_ns };
         assert_eq!(at(7_000_000_000).since_s(at(2_000_000_000)), Some(5.0));
         assert_eq!(at(2_000_000_000).since_s(at(2_000_000_000)), None);
-        assert_eq!(at(2_030_000_000).since_s(at(2_000_000_000)), None, "the reading thread waited for a core");
+        assert_eq!(
+            at(2_030_000_000).since_s(at(2_000_000_000)),
+            None,
+            "the reading thread waited for a core"
+        );
         assert_eq!(at(-1_000_000_000).since_s(at(-4_000_000_000)), Some(3.0), "in a time namespace");
     }
 }

@@ -8,7 +8,7 @@ use crate::{run_verdicts, unequal_work};
 use paceline_record::{
     ArrivalCheck, Arrivals, Blame, Block, BodyFaults, BodyWaits, CarriedOver, Censored, Connections,
     CoreTime, Counts, EventCounts, Expectations, Generator, Lengths, Loader, LoopKind, PaceKind, Phase,
-    RequestPart, Run, Segment, ServerUse, Served, SessionPart, SessionStep, Severity, Shape, Think,
+    RequestPart, Run, Segment, Served, ServerUse, SessionPart, SessionStep, Severity, Shape, Think,
     Throttling, Times, Verdict, fixture,
 };
 use paceline_stats::Histogram;

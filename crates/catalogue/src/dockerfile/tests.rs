@@ -16,7 +16,8 @@ fn images_downloads_and_addresses_are_listed() {
 
 #[test]
 fn a_program_is_found_by_its_path_and_in_a_substitution() {
-    let text = "FROM a\nRUN /opt/venv/bin/pip install x && rm -r /usr/local/go && echo `npx b` $(./gradlew c)\n";
+    let text =
+        "FROM a\nRUN /opt/venv/bin/pip install x && rm -r /usr/local/go && echo `npx b` $(./gradlew c)\n";
     let needs = BuildNeeds::from_dockerfile(text, &BTreeMap::new());
     assert_eq!(needs.downloaders, ["pip", "npx", "./gradlew"]);
 }

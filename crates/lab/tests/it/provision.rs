@@ -314,7 +314,8 @@ fn builds_of_several_servers_run_one_after_the_other() {
         for id in ["sh-one", "sh-two", "sh-three"] {
             let server = catalogue.server(id).unwrap();
             let provisioner = &provisioner;
-            scope.spawn(move || assert!(matches!(provisioner.build(&server, false), Ok(StepOutcome::Now(_)))));
+            scope
+                .spawn(move || assert!(matches!(provisioner.build(&server, false), Ok(StepOutcome::Now(_)))));
         }
     });
 }

@@ -332,7 +332,8 @@ mod tests {
     fn a_command_is_a_value_of_toml_whatever_it_contains() {
         let command = "printf '\u{1b}[0m\\n' \"$PACELINE_PORT\"\nexec é";
         let server =
-            Manifest::parse(Path::new("servers/go-mine"), &manifest("go-mine", "Go", "hello", command)).unwrap();
+            Manifest::parse(Path::new("servers/go-mine"), &manifest("go-mine", "Go", "hello", command))
+                .unwrap();
         assert_eq!(server.form("single").unwrap().command, command);
     }
 }
