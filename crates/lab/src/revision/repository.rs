@@ -95,15 +95,17 @@ impl Repository {
     /// the tip of `base`, and its name says so: the changes of `base` itself then count as those of the candidate.
     ///
     /// # Errors
-    /// As [`Repository::revision`].
+    /// As [`Repository::revision`], and if git cannot read the commits between.
     pub fn merge_base(&self, base: &str, candidate: &Revision) -> Result<Revision, LabError> {
         let tip = self.revision(base)?;
         match self.git(&["merge-base", &tip.commit, &candidate.commit]) {
             Ok(commit) if commit == tip.commit => Ok(tip),
             Ok(commit) => self.describe(&format!("{base}, merge base"), commit),
-            Err(_) => {
+            // Without a common commit, git prints nothing (git-merge-base(1)).
+            Err(LabError::Git { problem, .. }) if problem.is_empty() => {
                 self.describe(&format!("{base}, its tip: this checkout has no common commit"), tip.commit)
             }
+            Err(error) => Err(error),
         }
     }
 

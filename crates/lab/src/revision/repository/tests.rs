@@ -139,6 +139,24 @@ fn a_base_without_a_common_commit_is_named_as_such() {
 }
 
 #[test]
+fn a_damaged_history_is_not_one_without_a_common_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("repository");
+    make_repository(&root);
+    let repository = Repository::find(&root).unwrap();
+    let first = repository.revision("main").unwrap().commit;
+    git(&root, &["checkout", "--quiet", "-b", "other"], &[]).unwrap();
+    commit(&root, "second");
+    git(&root, &["checkout", "--quiet", "main"], &[]).unwrap();
+    commit(&root, "third");
+    let other = repository.revision("other").unwrap();
+    let (folder_name, file) = first.split_at(2);
+    std::fs::remove_file(root.join(".git/objects").join(folder_name).join(file)).unwrap();
+    let error = repository.merge_base("main", &other).unwrap_err();
+    assert!(matches!(&error, LabError::Git { problem, .. } if problem.contains(&first)), "{error}");
+}
+
+#[test]
 fn a_missing_revision_is_fetched_by_the_name_that_it_has_on_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("repository");
