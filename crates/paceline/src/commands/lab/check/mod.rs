@@ -139,7 +139,8 @@ fn check_servers(
         },
         form: &arguments.form,
         options: ExamineOptions { rules: arguments.rules.rules(), idle: arguments.idle, seed },
-        fixed_ports: Mutex::new(()),
+        fixed_ports: &Mutex::new(()),
+        job: 0,
     };
     let mut table = CheckTable::new(servers.iter().map(|server| server.id.as_str()), arguments.verbose);
     let jobs = jobs(arguments.jobs, servers.len());
@@ -180,7 +181,7 @@ fn each(
     let (next, (sender, done)) = (AtomicUsize::new(0), mpsc::channel::<(usize, Checked)>());
     std::thread::scope(|scope| {
         for started in 0..jobs {
-            let (next, sender) = (&next, sender.clone());
+            let (next, sender, checker) = (&next, sender.clone(), Checker { job: started, ..*checker });
             let check_next = move || {
                 while let Some((place, server)) = {
                     let place = next.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@
 use super::super::selection::start_case;
 use crate::exit::{error_text, say};
 use paceline_catalogue::{
-    Catalogue, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
+    Catalogue, CoresWanted, Database, DatabaseAccess, Manifest, POOL, Variables, Workload, WorkloadCase,
 };
 use paceline_lab::{
     CheckedServer, Cores, Databases, ExamineOptions, LabError, LaunchError, LaunchSpec, Provisioner,
@@ -45,6 +45,7 @@ pub enum ServerCheck {
 type DatabaseProcesses = (RunningServer, RunningDatabase);
 
 /// Checks servers with the same settings.
+#[derive(Clone, Copy)]
 pub struct Checker<'a> {
     pub catalogue: &'a Catalogue,
     pub provisioner: &'a Provisioner,
@@ -52,7 +53,9 @@ pub struct Checker<'a> {
     pub form: &'a str,
     pub options: ExamineOptions,
     /// Held while a server has fixed ports of this machine.
-    pub fixed_ports: Mutex<()>,
+    pub fixed_ports: &'a Mutex<()>,
+    /// Which of the checks at once it does, from 0. They use the cores in turn.
+    pub job: usize,
 }
 
 impl Checker<'_> {
@@ -221,10 +224,7 @@ impl Checker<'_> {
         ready: &WorkloadCase,
         database: Option<DatabaseAccess>,
     ) -> Result<RunningServer, LaunchError> {
-        let fault = |message: String| LaunchError::fault(Stage::Start, message, false);
-        let cores =
-            Cores::allowed().map_err(|error| fault(format!("cannot read the list of cores: {error}")))?;
-        let cores = cores.split(server.cores_of(self.form)).server;
+        let cores = self.cores(server.cores_of(self.form))?;
         let variables = self.provisioner.variables(server, 0, cores.len() as u32);
         let image = self.provisioner.image_launch(server, self.form)?;
         self.starter.launch(&LaunchSpec {
@@ -235,6 +235,18 @@ impl Checker<'_> {
             image,
             cores: &cores,
             ready: ReadyCondition::Answers(ready),
+        })
+    }
+
+    /// The cores of a server. Servers with one core that are checked at once are spread over all cores: on the same one,
+    /// they would start too slowly.
+    fn cores(&self, wanted: CoresWanted) -> Result<Vec<u32>, LaunchError> {
+        let cores = Cores::allowed().map_err(|error| {
+            LaunchError::fault(Stage::Start, format!("cannot read the list of cores: {error}"), false)
+        })?;
+        Ok(match wanted {
+            CoresWanted::One => cores.numbers().into_iter().cycle().skip(self.job).take(1).collect(),
+            CoresWanted::Half => cores.split(wanted).server,
         })
     }
 }
