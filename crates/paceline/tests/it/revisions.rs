@@ -310,6 +310,8 @@ fn settings_that_no_run_can_have_are_found_before_the_builds() {
         ("[[gate.load]]\npath = \"/a b\"", "/a b"),
         ("[[gate.load]]\nconnections = 0", "-c 0: use at least 1 connection"),
         ("[[gate.load]]\nflags = [\"--replay\", \"missing.log\"]", "missing.log"),
+        ("[[gate.load]]\nflags = [\"--print-job\"]", "--print-job cannot be used in runs that are repeated"),
+        ("[[gate.load]]\nflags = [\"--format\", \"text\"]", "cannot be used multiple times"),
     ] {
         let start = "base = \"main\"\nstart = \"true\"\nbuild = \"echo built; exit 9\"";
         repository.write("paceline.toml", &format!("[gate]\n{start}\n{table}\n"));

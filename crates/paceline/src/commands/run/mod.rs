@@ -162,15 +162,25 @@ fn observe_server(
 /// again and again. It is checked.
 pub fn job_of(path: &str, flags: &[String], folder: &Path) -> anyhow::Result<Job> {
     let url = format!("http://localhost{path}");
-    let line = ["paceline run", url.as_str()].into_iter().chain(flags.iter().map(String::as_str));
+    // The format and the file are those of a child's record.
+    let own = ["paceline run", url.as_str(), "--format=json", "--output=record.json"];
+    let line = own.into_iter().chain(flags.iter().map(String::as_str));
     let parsed = Arguments::augment_args(clap::Command::new("paceline run"))
         .try_get_matches_from(line)
         .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let wrong = |what: &str| Complaint::usage(format!("the flags of the load, {}: {what}", flags.join(" ")));
     let arguments = parsed.map_err(|error| {
         let text = error.to_string();
-        let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Complaint::usage(format!("the flags of the load, {}: {what}", flags.join(" ")))
+        wrong(text.lines().next().unwrap_or_default().trim_start_matches("error: "))
     })?;
+    let for_people = [
+        ("--print-job", arguments.print_job),
+        ("--debug", arguments.debug),
+        ("--view", arguments.output.view),
+    ];
+    if let Some((flag, _)) = for_people.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(wrong(&format!("{flag} cannot be used in runs that are repeated")).into());
+    }
     let mut inputs = Inputs::of_child(folder);
     let mut job = arguments.job(&mut inputs)?;
     // What it notices, each run prints.
