@@ -40,9 +40,9 @@ export function leader(table: Pick<TablePage, "single">, metric: MetricPage, ran
   if (top.length === ranked.length && ranked.length > 1) return `No difference in ${metric.short} is proven: each of the ${ranked.length} servers may be the first.`;
   if (top.length > 1) return `${best}: ${names(top.map(name))}, without a proven difference (rank ${rank}).`;
   if (rank !== "1") {
-    const second = ranked[1]?.ranks;
-    const apart = second && first.ranks[1] < second[0] ? ahead(metric, first, ranked[1]) : "";
-    return `${first.ranks[0] === 1 ? `${best} valid figure` : `${best} of the rows shown`}: ${name(first)} with ${figure}${apart} (rank ${rank}).`;
+    const tied = ranked.filter((r) => first.ties.has(r.place)).map(name);
+    const against = tied.length > 0 ? `, tied with ${names(tied)}` : ahead(metric, first, ranked[1]);
+    return `${first.ranks[0] === 1 ? `${best} valid figure` : `${best} of the rows shown`}: ${name(first)} with ${figure}${against} (rank ${rank}).`;
   }
   return `${best}: ${name(first)} with ${figure}${ahead(metric, first, ranked[1])}.`;
 }

@@ -136,15 +136,25 @@ test("a chart is saved as a picture and as a file of its own", async () => {
   await done(page);
 });
 
-test("a saved ranking has the axis that the page shows, and says when it is logarithmic", async () => {
-  for (const scale of ["bars", "log"]) {
+test("a saved ranking has the axis and the marks that the page shows, and says when it is logarithmic", async () => {
+  for (const scale of ["bars", "dots", "log"]) {
     const page = await open(`${url}#/round/${roundOf("all")}?scale=${scale}`);
     await rowsOf(page).first().waitFor();
     await page.locator("summary", { hasText: "Copy or save" }).first().click();
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save SVG" }).click()]);
-    assert.equal(readFileSync(await download.path(), "utf8").includes("logarithmic axis"), scale === "log", scale);
+    const picture = readFileSync(await download.path(), "utf8");
+    assert.equal(picture.includes("logarithmic axis"), scale === "log", scale);
+    const rows = await rowsOf(page).count();
+    const marks = (name) => picture.split(`<${name} `).length - 1;
+    assert.deepEqual([marks("rect"), marks("circle")].map((count) => count >= rows), [scale === "bars", scale !== "bars"], scale);
     await done(page);
   }
+});
+
+test("the best of the rows shown is compared with the others shown, not with the whole table", async () => {
+  const page = await open(`${url}#/round/${roundOf("all")}?workload=json&language=Python`);
+  await page.getByText(/^Highest of the rows shown: .+(, tied with .+|, .+ % more than .+) \(rank \d+(–\d+)?\)\./).waitFor();
+  await done(page);
 });
 
 test("two servers are compared", async () => {
@@ -593,7 +603,7 @@ test("published figures say that they are, and offer nothing that they do not ha
   await page.locator(".figures").getByText("as published").first().waitFor();
   const said = await page.locator("main").innerText();
   // What a source left out is 0 in its record.
-  assert.doesNotMatch(said, /No verdict|of its core busy|timeout|seed|launch 1|on one core/);
+  assert.doesNotMatch(said, /No verdict|of its core busy|timeout|seed|launch 1|on one core|seconds \(CSV\)/);
   await done(page);
 });
 

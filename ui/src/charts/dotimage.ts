@@ -1,7 +1,7 @@
 // The ranking as a picture and as a table of its own: what is copied from it.
 import type { MetricPage, RoundPage, TablePage } from "../wire";
 import { loadText, logTicks, rangeText, rate, significant, ticks, time, valueText } from "../format";
-import { rankText, type Ranking, type Scale } from "../ranking";
+import { rankText, type Ranked, type Ranking, type Scale } from "../ranking";
 import { unitOf } from "../sentence";
 import { rowImage } from "./rowimage";
 import type { Table } from "./source";
@@ -30,7 +30,8 @@ export function dotImage(page: RoundPage, table: TablePage, metric: MetricPage, 
   const [from, to] = log ? [least / 1.15, highest * 1.15] : [0, highest * 1.04];
   const at = (value: number) => (log ? Math.log(value / from) / Math.log(to / from) : value / to);
   const text = (tick: number) => (metric.unit === "ns" ? time(tick) : metric.unit === "per_s" ? rate(tick) : significant(tick / unit.factor, 3));
-  const colour = "var(--accent)";
+  const colour = scale === "bars" ? "var(--text)" : "var(--accent)";
+  const hollow = (r: Ranked) => r.value.launches < 2 || r.value.too_few === true;
   return rowImage({
     title: `${metric.name}, ${table.workload}`,
     subtitle: `${loadText(table.load)} · ${page.about.plan}, ${page.about.started_at.slice(0, 10)} · ${page.machines.find((machine) => machine.label === table.machine)?.environment.cpu_model ?? ""}${log ? " · logarithmic axis" : ""}`,
@@ -38,8 +39,9 @@ export function dotImage(page: RoundPage, table: TablePage, metric: MetricPage, 
     rows: ranking.ranked.map((r) => ({
       before: rankText(r.ranks),
       name: `${r.server.name} (${r.server.language})`,
+      ...(scale === "bars" && { bar: { to: at(r.value.estimate), colour: "var(--bar)", hollow: hollow(r) } }),
       line: { from: at(r.value.low), to: at(r.value.high), colour },
-      dots: [{ at: at(r.value.estimate), colour, hollow: r.value.launches < 2 || r.value.too_few === true }],
+      dots: scale === "bars" ? [] : [{ at: at(r.value.estimate), colour, hollow: hollow(r) }],
       value: `${valueText(r.value, unit)} ${unit.name}`.replace(" /s", "/s"),
     })),
   });

@@ -8,6 +8,8 @@ export interface ImageRow {
   /** What stands before the name: a rank. */
   before?: string;
   name: string;
+  /** A bar from zero. */
+  bar?: { to: number; colour: string; hollow?: boolean };
   /** A line on the axis. */
   line?: { from: number; to: number; colour: string };
   dots: { at: number; colour: string; hollow?: boolean }[];
@@ -60,6 +62,7 @@ export function rowImage({ title, subtitle, ticks, shaded, rows }: RowImage): SV
       element("text", { x: row.before === undefined ? 16 : 56, y: y + 4, "font-size": 13 }, row.name.slice(0, 36)),
       element("text", { x: 904, y: y + 4, "text-anchor": "end", "font-size": 13, "font-weight": 600 }, row.value),
     );
+    if (row.bar) svg.append(element("rect", { x: left, y: y - 8, width: x(row.bar.to) - left, height: 16, fill: row.bar.hollow ? "none" : row.bar.colour, stroke: row.bar.colour }));
     if (row.line) svg.append(element("line", { x1: x(row.line.from), x2: x(row.line.to), y1: y, y2: y, stroke: row.line.colour, "stroke-width": 2 }));
     for (const dot of row.dots) svg.append(element("circle", { cx: x(dot.at), cy: y, r: 4.5, fill: dot.hollow ? "var(--ground)" : dot.colour, stroke: dot.colour, "stroke-width": 2 }));
   });
