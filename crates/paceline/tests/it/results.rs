@@ -50,7 +50,13 @@ impl Terms {
                 let machine = &self.report.machines.first()?.environment;
                 Some(format!("{}, {} cores", machine.cpu_model, machine.cores))
             }
-            ["launches"] => Some(self.report.tables.iter().map(Table::launches_planned).max()?.to_string()),
+            // The median: an unfinished round has more of some rows, and a launch may have failed.
+            ["launches"] => {
+                let rows = self.report.tables.iter().flat_map(|table| &table.rows);
+                let mut launches: Vec<u32> = rows.map(|row| row.launches_usable).collect();
+                launches.sort_unstable();
+                Some(launches.get(launches.len() / 2)?.to_string())
+            }
             ["servers", workload, load] => Some(self.table(workload, load, "single")?.rows.len().to_string()),
             // The servers that may be the first, and by how much a row must differ to be told apart.
             ["first", workload, load] => Some(joined(&first(self.table(workload, load, "single")?))),
