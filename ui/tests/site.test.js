@@ -935,6 +935,22 @@ test("a round of the future is marked", async () => {
   await done(page);
 });
 
+test("the trials of an unfinished round are those that were planned, unless the others were counted", async () => {
+  const page = await open(url);
+  await page.route("**/api/index", async (route) => {
+    const index = await (await route.fetch()).json();
+    const [first, second] = index.rounds.filter((round) => !round.imported && ["frameworks", "tetration"].includes(round.plan));
+    Object.assign(first, { finished_at: null, planned: 1234, kept: null });
+    Object.assign(second, { finished_at: null, planned: 1235, kept: 17 });
+    index.rounds = [first, { ...second, plan: "other" }];
+    await route.fulfill({ json: index });
+  });
+  await page.reload();
+  await page.getByText("1,234 trials planned, not finished").waitFor();
+  await page.getByText("17 of 1,235 trials, not finished").waitFor();
+  await done(page);
+});
+
 test("an earlier round of a plan names its machine where that is another one", async () => {
   const page = await open(url);
   await page.route("**/api/index", async (route) => {
