@@ -72,8 +72,6 @@ pub struct Ranking {
     pub ranks: Vec<Option<RankSet>>,
     /// Pairs of servers of which the first is ahead of the second with confidence, as places in the order given.
     pub ahead: Vec<(usize, usize)>,
-    /// The critical value of the t statistic.
-    pub critical_t: f64,
     /// The difference by which a typical pair of servers must differ to be told apart, as a share: 0.11 is 11 %. A true
     /// difference of this size is found in about half of the cases.
     pub smallest_difference: f64,
@@ -249,8 +247,10 @@ impl BlockFit {
         if comparable.len() < 2 {
             return None;
         }
-        let critical_t = self.largest_t(&comparable, confidence, draws, largest_squared_t);
-        let is_ahead = |i, j| self.is_ahead(i, j, higher_is_better, critical_t);
+        let places = |i: usize| (i + 1..comparable.len()).map(move |j| (i, j));
+        let pairs: Vec<(usize, usize)> = (0..comparable.len()).flat_map(places).collect();
+        let claims = self.claims(&comparable, pairs, confidence, draws);
+        let is_ahead = |i, j| self.is_ahead(i, j, higher_is_better, &claims);
         let mut ranks = vec![None; self.effects.len()];
         comparable
             .iter()
@@ -261,10 +261,9 @@ impl BlockFit {
             ranks[*first].iter_mut().for_each(|set| set.worst -= 1);
             ranks[*second].iter_mut().for_each(|set| set.best += 1);
         }
-        let half_widths =
-            self.pairs().filter_map(|(i, j)| self.error(i, j)).map(|error| critical_t * error.value.sqrt());
+        let half_widths = self.pairs().filter_map(|(i, j)| self.error(i, j)).map(|error| claims.half_width(error));
         let smallest_difference = median(half_widths.collect())?.exp_m1();
-        Some(Ranking { ranks, ahead, critical_t, smallest_difference })
+        Some(Ranking { ranks, ahead, smallest_difference })
     }
 
     /// Which of the first servers, so many, are ahead of which others. All of these claims hold simultaneously with this
@@ -277,17 +276,15 @@ impl BlockFit {
         draws: &Draws,
     ) -> Vec<(usize, usize)> {
         let comparable = self.comparable();
-        let (leaders, others) = comparable.split_at(comparable.partition_point(|server| *server < first));
+        let count = comparable.partition_point(|server| *server < first);
+        let (leaders, others) = comparable.split_at(count);
         if leaders.is_empty() || others.is_empty() {
             return Vec::new();
         }
-        let across = |drawn: &[(f64, f64)]| {
-            let (leaders, others) = drawn.split_at(leaders.len());
-            leaders.iter().fold(0.0, |largest, leader| largest_squared_t_to(leader, others, largest))
-        };
-        let critical_t = self.largest_t(&comparable, confidence, draws, across);
+        let across = (0..count).flat_map(|i| (count..comparable.len()).map(move |j| (i, j)));
+        let claims = self.claims(&comparable, across.collect(), confidence, draws);
         let pairs = leaders.iter().flat_map(|i| others.iter().map(move |j| (*i, *j)));
-        pairs.filter(|(i, j)| self.is_ahead(*i, *j, higher_is_better, critical_t)).collect()
+        pairs.filter(|(i, j)| self.is_ahead(*i, *j, higher_is_better, &claims)).collect()
     }
 
     /// The servers whose noise is known.
@@ -295,24 +292,35 @@ impl BlockFit {
         (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect()
     }
 
-    /// Whether a server is better than another by more than so many standard errors.
-    fn is_ahead(&self, server: usize, other: usize, higher_is_better: bool, critical_t: f64) -> bool {
+    /// Whether a server is better than another by more than what is claimed.
+    fn is_ahead(&self, server: usize, other: usize, higher_is_better: bool, claims: &Claims) -> bool {
         let lead = self.effects[server] - self.effects[other];
         let lead = if higher_is_better { lead } else { -lead };
-        self.error(server, other).is_some_and(|error| lead > critical_t * error.value.sqrt())
+        self.error(server, other).is_some_and(|error| lead > claims.half_width(error))
     }
 
-    /// The value that the largest of some pairwise t statistics does not exceed with this probability, if the servers
-    /// are equal; `largest` squares and finds it. In each draw every server has a mean and an own variance; the
-    /// variances are then moderated as those of the table are, so that the error of what they share is in all of them
-    /// at once.
-    fn largest_t(
+    /// How far pairs of these servers, given by their places in `servers`, must be apart so that all claims of an order
+    /// hold simultaneously with this probability.
+    ///
+    /// The t statistic of each pair is divided by the value that the pair needs by itself among so many (Bonferroni), so
+    /// that a pair whose noise is known badly does not set the bar of all (balance: Beran, *Journal of the American
+    /// Statistical Association* 83, 1988, doi 10.1080/01621459.1988.10478649). The largest of these ratios is simulated
+    /// for equal servers: in each draw every server has a mean and an own variance; the variances are then moderated as
+    /// those of the table are, so that the error of what they share is in all of them at once.
+    fn claims(
         &self,
         servers: &[usize],
+        pairs: Vec<(usize, usize)>,
         confidence: f64,
         draws: &Draws,
-        largest: impl Fn(&[(f64, f64)]) -> f64,
-    ) -> f64 {
+    ) -> Claims {
+        let mut claims = Claims { upper: 1.0 - (1.0 - confidence) / 2.0 / pairs.len().max(1) as f64, factor: 1.0 };
+        // The inverse squares of what each pair needs.
+        let scaled = |(i, j): (usize, usize)| {
+            let error = self.error(servers[i], servers[j])?;
+            Some((i, j, t_quantile(claims.upper, error.df).powi(-2)))
+        };
+        let pairs: Vec<(usize, usize, f64)> = pairs.into_iter().filter_map(scaled).collect();
         let mixtures: Vec<Mixture> = servers.iter().map(|server| self.mixtures[*server]).collect();
         let of_mean = |server: &usize| {
             let variance = self.variances[*server].map_or(0.0, |variance| variance.value);
@@ -332,9 +340,25 @@ impl BlockFit {
                 let ratio = of_prior * shared + (1.0 - of_prior) * own;
                 *place = (normal * deviations[at], errors[at] * ratio);
             }
-            points.push(largest(&drawn).sqrt());
+            points.push(largest_squared(&drawn, &pairs).sqrt());
         });
-        quantile(&mut points, confidence)
+        claims.factor = quantile(&mut points, confidence);
+        claims
+    }
+}
+
+/// How far two servers must be apart for a claim of their order.
+struct Claims {
+    /// The probability of the quantile that a pair needs by itself.
+    upper: f64,
+    /// The part of it that all pairs together need.
+    factor: f64,
+}
+
+impl Claims {
+    /// The difference of logarithms, from its squared standard error.
+    fn half_width(&self, error: Variance) -> f64 {
+        self.factor * t_quantile(self.upper, error.df) * error.value.sqrt()
     }
 }
 
@@ -380,20 +404,13 @@ fn residual_variances(
     sums.iter().zip(launches).map(has_residual).collect()
 }
 
-/// The square of the largest t statistic between (mean, squared standard error) pairs.
-fn largest_squared_t(drawn: &[(f64, f64)]) -> f64 {
+/// The largest of the squared t statistics of pairs, each times the pair's factor, from (mean, squared standard error).
+fn largest_squared(drawn: &[(f64, f64)], pairs: &[(usize, usize, f64)]) -> f64 {
     let mut largest: f64 = 0.0;
-    for (i, a) in drawn.iter().enumerate() {
-        largest = largest_squared_t_to(a, &drawn[i + 1..], largest);
-    }
-    largest
-}
-
-/// The square of the largest t statistic between one and others, or the largest so far.
-fn largest_squared_t_to(a: &(f64, f64), others: &[(f64, f64)], mut largest: f64) -> f64 {
-    for b in others {
+    for (i, j, factor) in pairs {
+        let (a, b) = (drawn[*i], drawn[*j]);
         let error = a.1 + b.1;
-        let squared = (a.0 - b.0).powi(2);
+        let squared = (a.0 - b.0).powi(2) * factor;
         // Rounding is monotone: a quotient above the largest implies this, so that few pairs need the division.
         if squared >= largest * error && error > 0.0 {
             largest = largest.max(squared / error);

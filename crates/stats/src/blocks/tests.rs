@@ -69,10 +69,15 @@ fn the_largest_t_is_the_largest_of_all_quotients_to_the_last_bit() {
             (1.0 + scale * random.normal(), variance)
         };
         let drawn: Vec<(f64, f64)> = (0..12).map(&mut draw).collect();
-        let pairs = drawn.iter().enumerate().flat_map(|(at, a)| drawn[at + 1..].iter().map(move |b| (a, b)));
-        let quotients =
-            pairs.filter(|(a, b)| a.1 + b.1 > 0.0).map(|(a, b)| (a.0 - b.0).powi(2) / (a.1 + b.1));
-        assert_eq!(largest_squared_t(&drawn).to_bits(), quotients.fold(0.0, f64::max).to_bits(), "{round}");
+        let places = (0..12).flat_map(|i| (i + 1..12).map(move |j| (i, j)));
+        let pairs: Vec<(usize, usize, f64)> = places.map(|(i, j)| (i, j, random.uniform())).collect();
+        let of_pair = |(i, j, factor): &(usize, usize, f64)| {
+            let (a, b) = (drawn[*i], drawn[*j]);
+            (a.1 + b.1 > 0.0).then(|| (a.0 - b.0).powi(2) * factor / (a.1 + b.1))
+        };
+        let quotients = pairs.iter().filter_map(of_pair);
+        let largest = quotients.fold(0.0, f64::max);
+        assert_eq!(largest_squared(&drawn, &pairs).to_bits(), largest.to_bits(), "{round}");
     }
 }
 
