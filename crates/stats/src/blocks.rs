@@ -4,8 +4,9 @@
 //! Residual variances are moderated as in `launches.rs`; a ratio's interval has Satterthwaite's degrees of freedom.
 //! Ranks are confidence sets that hold simultaneously for the whole table (Mogstad, Romano, Shaikh and Wilhelm,
 //! "Inference for ranks", *Review of Economic Studies*, 2024, doi 10.1093/restud/rdad006): the critical value is a
-//! quantile of the largest of all pairwise t statistics, simulated with a fixed seed. The simulation moderates its
-//! variances too: the error of what servers share raises all t statistics of a table at once.
+//! quantile of the largest of all pairwise t statistics, each as a part of what its pair needs by itself, simulated
+//! with a fixed seed. The simulation moderates its variances too: the error of what servers share raises all t
+//! statistics of a table at once.
 
 use crate::draws::{DRAWS, Draws};
 use crate::launches::{
@@ -261,7 +262,8 @@ impl BlockFit {
             ranks[*first].iter_mut().for_each(|set| set.worst -= 1);
             ranks[*second].iter_mut().for_each(|set| set.best += 1);
         }
-        let half_widths = self.pairs().filter_map(|(i, j)| self.error(i, j)).map(|error| claims.half_width(error));
+        let half_widths =
+            self.pairs().filter_map(|(i, j)| self.error(i, j)).map(|error| claims.half_width(error));
         let smallest_difference = median(half_widths.collect())?.exp_m1();
         Some(Ranking { ranks, ahead, smallest_difference })
     }
@@ -314,7 +316,8 @@ impl BlockFit {
         confidence: f64,
         draws: &Draws,
     ) -> Claims {
-        let mut claims = Claims { upper: 1.0 - (1.0 - confidence) / 2.0 / pairs.len().max(1) as f64, factor: 1.0 };
+        let mut claims =
+            Claims { upper: 1.0 - (1.0 - confidence) / 2.0 / pairs.len().max(1) as f64, factor: 1.0 };
         // The inverse squares of what each pair needs.
         let scaled = |(i, j): (usize, usize)| {
             let error = self.error(servers[i], servers[j])?;
