@@ -249,21 +249,24 @@ impl BlockFit {
             return None;
         }
         let places = |i: usize| (i + 1..comparable.len()).map(move |j| (i, j));
-        let pairs: Vec<(usize, usize)> = (0..comparable.len()).flat_map(places).collect();
-        let claims = self.claims(&comparable, pairs, confidence, draws);
-        let is_ahead = |i, j| self.is_ahead(i, j, higher_is_better, &claims);
+        let pairs = (0..comparable.len()).flat_map(places).collect();
+        let pairs = self.claimed(&comparable, pairs, confidence, draws);
+        let mut ahead = Vec::new();
+        for (i, j, half_width) in &pairs {
+            let lead = self.lead(*i, *j, higher_is_better);
+            ahead.extend((lead > *half_width).then_some((*i, *j)));
+            ahead.extend((-lead > *half_width).then_some((*j, *i)));
+        }
+        ahead.sort_unstable();
         let mut ranks = vec![None; self.effects.len()];
         comparable
             .iter()
             .for_each(|server| ranks[*server] = Some(RankSet { best: 1, worst: comparable.len() }));
-        let pairs = comparable.iter().flat_map(|i| comparable.iter().map(move |j| (*i, *j)));
-        let ahead: Vec<(usize, usize)> = pairs.filter(|(i, j)| is_ahead(*i, *j)).collect();
         for (first, second) in &ahead {
             ranks[*first].iter_mut().for_each(|set| set.worst -= 1);
             ranks[*second].iter_mut().for_each(|set| set.best += 1);
         }
-        let half_widths =
-            self.pairs().filter_map(|(i, j)| self.error(i, j)).map(|error| claims.half_width(error));
+        let half_widths = pairs.iter().map(|(_, _, half_width)| *half_width);
         let smallest_difference = median(half_widths.collect())?.exp_m1();
         Some(Ranking { ranks, ahead, smallest_difference })
     }
@@ -279,14 +282,15 @@ impl BlockFit {
     ) -> Vec<(usize, usize)> {
         let comparable = self.comparable();
         let count = comparable.partition_point(|server| *server < first);
-        let (leaders, others) = comparable.split_at(count);
-        if leaders.is_empty() || others.is_empty() {
+        if count == 0 || count == comparable.len() {
             return Vec::new();
         }
         let across = (0..count).flat_map(|i| (count..comparable.len()).map(move |j| (i, j)));
-        let claims = self.claims(&comparable, across.collect(), confidence, draws);
-        let pairs = leaders.iter().flat_map(|i| others.iter().map(move |j| (*i, *j)));
-        pairs.filter(|(i, j)| self.is_ahead(*i, *j, higher_is_better, &claims)).collect()
+        let pairs = self.claimed(&comparable, across.collect(), confidence, draws);
+        let is_ahead = |(i, j, half_width): (usize, usize, f64)| {
+            (self.lead(i, j, higher_is_better) > half_width).then_some((i, j))
+        };
+        pairs.into_iter().filter_map(is_ahead).collect()
     }
 
     /// The servers whose noise is known.
@@ -294,36 +298,33 @@ impl BlockFit {
         (0..self.effects.len()).filter(|server| self.variances[*server].is_some()).collect()
     }
 
-    /// Whether a server is better than another by more than what is claimed.
-    fn is_ahead(&self, server: usize, other: usize, higher_is_better: bool, claims: &Claims) -> bool {
+    /// By how much the logarithm of a server's figure is better than that of another.
+    fn lead(&self, server: usize, other: usize, higher_is_better: bool) -> f64 {
         let lead = self.effects[server] - self.effects[other];
-        let lead = if higher_is_better { lead } else { -lead };
-        self.error(server, other).is_some_and(|error| lead > claims.half_width(error))
+        if higher_is_better { lead } else { -lead }
     }
 
-    /// How far pairs of these servers, given by their places in `servers`, must be apart so that all claims of an order
-    /// hold simultaneously with this probability.
+    /// How far the logarithms of pairs, given by their places in `servers`, must be apart so that all claims of an order
+    /// hold simultaneously with this probability: each pair of servers, with that difference.
     ///
     /// The t statistic of each pair is divided by the value that the pair needs by itself among so many (Bonferroni), so
-    /// that a pair whose noise is known badly does not set the bar of all (balance: Beran, *Journal of the American
-    /// Statistical Association* 83, 1988, doi 10.1080/01621459.1988.10478649). The largest of these ratios is simulated
-    /// for equal servers: in each draw every server has a mean and an own variance; the variances are then moderated as
+    /// that a pair whose noise is known badly does not set the bar of all (Beran, "Balanced simultaneous confidence
+    /// sets", *Journal of the American Statistical Association* 83, 1988). The largest of these ratios is simulated for
+    /// equal servers: in each draw every server has a mean and an own variance; the variances are then moderated as
     /// those of the table are, so that the error of what they share is in all of them at once.
-    fn claims(
+    fn claimed(
         &self,
         servers: &[usize],
         pairs: Vec<(usize, usize)>,
         confidence: f64,
         draws: &Draws,
-    ) -> Claims {
-        let mut claims =
-            Claims { upper: 1.0 - (1.0 - confidence) / 2.0 / pairs.len().max(1) as f64, factor: 1.0 };
-        // The inverse squares of what each pair needs.
-        let scaled = |(i, j): (usize, usize)| {
-            let error = self.error(servers[i], servers[j])?;
-            Some((i, j, t_quantile(claims.upper, error.df).powi(-2)))
-        };
-        let pairs: Vec<(usize, usize, f64)> = pairs.into_iter().filter_map(scaled).collect();
+    ) -> Vec<(usize, usize, f64)> {
+        let upper = 1.0 - (1.0 - confidence) / 2.0 / pairs.len().max(1) as f64;
+        let errors = pairs.into_iter().filter_map(|(i, j)| Some((i, j, self.error(servers[i], servers[j])?)));
+        let needed: Vec<(usize, usize, f64, f64)> =
+            errors.map(|(i, j, error)| (i, j, t_quantile(upper, error.df), error.value.sqrt())).collect();
+        // With the inverse squares of what each pair needs.
+        let pairs: Vec<_> = needed.iter().map(|(i, j, needed_t, _)| (*i, *j, needed_t.powi(-2))).collect();
         let mixtures: Vec<Mixture> = servers.iter().map(|server| self.mixtures[*server]).collect();
         let of_mean = |server: &usize| {
             let variance = self.variances[*server].map_or(0.0, |variance| variance.value);
@@ -345,23 +346,11 @@ impl BlockFit {
             }
             points.push(largest_squared(&drawn, &pairs).sqrt());
         });
-        claims.factor = quantile(&mut points, confidence);
-        claims
-    }
-}
-
-/// How far two servers must be apart for a claim of their order.
-struct Claims {
-    /// The probability of the quantile that a pair needs by itself.
-    upper: f64,
-    /// The part of it that all pairs together need.
-    factor: f64,
-}
-
-impl Claims {
-    /// The difference of logarithms, from its squared standard error.
-    fn half_width(&self, error: Variance) -> f64 {
-        self.factor * t_quantile(self.upper, error.df) * error.value.sqrt()
+        let share = quantile(&mut points, confidence);
+        let half_width = |(i, j, needed_t, error): (usize, usize, f64, f64)| {
+            (servers[i], servers[j], share * needed_t * error)
+        };
+        needed.into_iter().map(half_width).collect()
     }
 }
 
