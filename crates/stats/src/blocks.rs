@@ -1,7 +1,7 @@
 //! Ratios and ranks of the servers of one table, adjusted for the machine's drift.
 //!
 //! A round starts every server once in each block, so the logarithm of a figure is fitted as server + block + error.
-//! Residual variances are moderated as in `launches.rs`; a ratio's interval has Satterthwaite's degrees of freedom.
+//! Residual variances are moderated (`prior.rs`); a ratio's interval has Satterthwaite's degrees of freedom.
 //! Ranks are confidence sets that hold simultaneously for the whole table (Mogstad, Romano, Shaikh and Wilhelm,
 //! "Inference for ranks", *Review of Economic Studies*, 2024, doi 10.1093/restud/rdad006): the critical value is a
 //! quantile of the largest of all pairwise t statistics, each as a part of what its pair needs by itself, simulated
@@ -10,8 +10,9 @@
 
 use crate::draws::{DRAWS, Draws};
 use crate::launches::{
-    CONFIDENCE, ConfidenceInterval, Prior, UPPER, Variance, launches_needed, launches_to_find, logarithms,
+    CONFIDENCE, ConfidenceInterval, UPPER, Variance, launches_needed, launches_to_find, logarithms,
 };
+use crate::prior::{Prior, moderated, priors};
 use crate::special::{t_quantile, t_two_sided};
 use crate::spread::quantile;
 
@@ -123,25 +124,9 @@ impl BlockFit {
             .map(|row| (0..unknowns.count).map(|column| inverse.at(row, column) * right[column]).sum())
             .collect();
         let own = residual_variances(cells, &launches, &unknowns, &solution, &inverse);
-        let steady = own.iter().zip(is_steady).filter(|(_, is_steady)| **is_steady);
-        let prior = Prior::estimate(&steady.filter_map(|(own, _)| *own).collect::<Vec<_>>());
-        let prior_of = |is_steady: &bool| prior.filter(|_| *is_steady);
-        let moderate = |(own, is_steady): (&Option<Variance>, &bool)| match prior_of(is_steady) {
-            Some(prior) => own.map(|own| prior.moderate(own)),
-            None => *own,
-        };
-        let variances: Vec<_> = own.iter().zip(is_steady).map(moderate).collect();
-        // What servers share is drawn once only where they do not differ beyond chance: elsewhere the moderated variances
-        // are less alike than that, and tables of many servers would claim an order too often.
-        let pooled = prior.filter(|prior| prior.pooled_df.is_some());
-        let mixture = |((own, moderated), is_steady): ((&Option<Variance>, &Option<Variance>), &bool)| {
-            let df = |variance: &Option<Variance>| variance.map_or(0.0, |variance| variance.df);
-            match pooled.filter(|_| *is_steady) {
-                Some(prior) => Mixture { own_df: df(own), of_prior: prior.weight(df(own)) },
-                None => Mixture { own_df: df(moderated), of_prior: 0.0 },
-            }
-        };
-        let mixtures = own.iter().zip(&variances).zip(is_steady).map(mixture).collect();
+        let priors = priors(&own, is_steady);
+        let variances = moderated(&own, &priors);
+        let mixtures = (0..servers).map(|at| Mixture::of(own[at], variances[at], priors[at])).collect();
         let effects = (0..servers).map(|server| unknowns.server(server).map_or(f64::NAN, |at| solution[at]));
         let mut of_servers = Matrix::zero(servers);
         for row in 0..servers {
@@ -364,6 +349,16 @@ struct Mixture {
 }
 
 impl Mixture {
+    /// What servers share is drawn once only where they do not differ beyond chance: elsewhere the moderated variances
+    /// are less alike than that, and tables of many servers would claim an order too often.
+    fn of(own: Option<Variance>, moderated: Option<Variance>, prior: Option<Prior>) -> Self {
+        let df = |variance: Option<Variance>| variance.map_or(0.0, |variance| variance.df);
+        match prior.filter(|prior| prior.pooled_df.is_some()) {
+            Some(prior) => Self { own_df: df(own), of_prior: prior.weight(df(own)) },
+            None => Self { own_df: df(moderated), of_prior: 0.0 },
+        }
+    }
+
     /// The degrees of freedom that the server contributes to the shared variance.
     fn shared_df(&self) -> f64 {
         if self.of_prior > 0.0 { self.own_df } else { 0.0 }

@@ -2,12 +2,10 @@
 //! pooled.
 //!
 //! The figure is the geometric mean over launches, because launches differ by factors. Its interval is Student's t on
-//! logarithms with moderated variances: the servers of one table share information on the noise by empirical Bayes (G.
-//! K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
-//! experiments", *Statistical Applications in Genetics and Molecular Biology* 3(1), 2004; the estimator is limma's
-//! `squeezeVar`). The weight of the prior is capped, so that a noisy server keeps a wide interval.
+//! logarithms with moderated variances (`prior.rs`).
 
-use crate::special::{digamma, t_quantile, trigamma, trigamma_inverse};
+use crate::prior::{moderated, priors};
+use crate::special::t_quantile;
 
 /// The probability with which an interval of this crate covers the truth.
 pub const CONFIDENCE: f64 = 0.95;
@@ -15,8 +13,6 @@ pub const CONFIDENCE: f64 = 0.95;
 pub(crate) const UPPER: f64 = 0.975;
 /// The probability with which a true difference is found, where a number of launches is advised.
 const POWER: f64 = 0.8;
-/// Minimum number of servers in a table that share variances. With fewer, each has a plain t interval.
-const ROWS_TO_SHARE: usize = 4;
 
 /// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,87 +66,6 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The prior for the variance of a server, estimated from all servers of a table: scaled inverse chi-square.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prior {
-    /// The prior's degrees of freedom: the number of observations that it is worth. Capped at 2 d + 2.
-    pub df: f64,
-    /// The prior's variance.
-    pub variance: f64,
-    /// If the cap applies: the degrees of freedom of all variances together, on which the estimate of the prior's
-    /// variance rests.
-    pub pooled_df: Option<f64>,
-}
-
-impl Prior {
-    /// Estimates the prior from the variances of a table (Smyth 2004, section 6.2). None for fewer than four
-    /// variances, or if most of them are zero.
-    ///
-    /// Smyth's variance is raised to the smaller of the estimates from the median variance and from the mean variance.
-    /// With bimodal launches, many servers have all of their launches in one mode, and their small variances lower the
-    /// mean of the logarithms. One server with outliers raises only the mean.
-    pub fn estimate(variances: &[Variance]) -> Option<Self> {
-        let values: Vec<Variance> = variances.iter().copied().filter(|v| v.df > 0.0).collect();
-        if values.len() < ROWS_TO_SHARE {
-            return None;
-        }
-        let mut sorted: Vec<f64> = values.iter().map(|v| v.value).collect();
-        sorted.sort_by(f64::total_cmp);
-        // A variance of zero has no logarithm: limma raises those to 1e-5 of the median.
-        let floor = 1e-5 * crate::quantile_of_sorted(&sorted, 0.5);
-        if floor <= 0.0 {
-            return None;
-        }
-        let e: Vec<f64> = values
-            .iter()
-            .map(|v| v.value.max(floor).ln() - digamma(v.df / 2.0) + (v.df / 2.0).ln())
-            .collect();
-        let expected = mean(&values.iter().map(|v| trigamma(v.df / 2.0)).collect::<Vec<_>>());
-        let excess = Variance::from_values(&e)?.value - expected;
-        let mean_df = mean(&values.iter().map(|v| v.df).collect::<Vec<_>>());
-        let (df, variance) = if excess > 0.0 {
-            let df = 2.0 * trigamma_inverse(excess);
-            (df, (mean(&e) + digamma(df / 2.0) - (df / 2.0).ln()).exp())
-        } else {
-            (f64::INFINITY, mean(&sorted))
-        };
-        let by_median = {
-            let mut scaled: Vec<f64> = values.iter().map(|v| v.value / median_variance(v.df)).collect();
-            scaled.sort_by(f64::total_cmp);
-            crate::quantile_of_sorted(&scaled, 0.5)
-        };
-        let cap = 2.0 * mean_df + 2.0;
-        Some(Self {
-            df: df.min(cap),
-            variance: variance.max(by_median.min(mean(&sorted))),
-            pooled_df: (df > cap).then(|| values.iter().map(|v| v.df).sum()),
-        })
-    }
-
-    /// The weight of the prior's variance beside that of a server with some degrees of freedom, 0 to 1.
-    pub(crate) fn weight(&self, own_df: f64) -> f64 {
-        self.df / (self.df + own_df)
-    }
-
-    /// Shrinks a server's variance towards the prior's.
-    ///
-    /// If the servers do not differ beyond chance, the cap only limits the prior's weight; the degrees of freedom are
-    /// then those of a sum of two independent variances (Satterthwaite 1946), which are more.
-    pub fn moderate(&self, own: Variance) -> Variance {
-        let sum = self.df + own.df;
-        let of_prior = self.weight(own.df);
-        let of_own = 1.0 - of_prior;
-        let of_sum = |pooled: f64| 1.0 / (of_prior.powi(2) / pooled + of_own.powi(2) / own.df);
-        let df = self.pooled_df.map_or(sum, |pooled| of_sum(pooled).max(sum));
-        Variance { value: of_prior * self.variance + of_own * own.value, df }
-    }
-}
-
-/// The median of a sample variance with `df` degrees of freedom whose expectation is 1 (Wilson and Hilferty 1931).
-fn median_variance(df: f64) -> f64 {
-    (1.0 - 2.0 / (9.0 * df)).max(0.1).powi(3)
-}
-
 /// The launches of one server: one value for each.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLaunches<'a> {
@@ -177,25 +92,12 @@ pub struct LaunchMean {
 /// without a logarithm.
 pub fn launch_means(rows: &[ServerLaunches]) -> Vec<Option<LaunchMean>> {
     let logs: Vec<Option<Vec<f64>>> = rows.iter().map(|row| logarithms(row.values)).collect();
-    let variance = |logs: &Option<Vec<f64>>| logs.as_deref().and_then(Variance::from_values);
-    let shared: Vec<Variance> = rows
-        .iter()
-        .zip(&logs)
-        .filter(|(row, _)| row.is_steady)
-        .filter_map(|(_, logs)| variance(logs))
-        .collect();
-    let prior = Prior::estimate(&shared);
-    rows.iter()
-        .zip(&logs)
-        .map(|(row, logs)| {
-            let own = variance(logs);
-            let moderated = match prior {
-                Some(prior) if row.is_steady => own.map(|own| prior.moderate(own)),
-                _ => own,
-            };
-            logs.as_deref().map(|logs| launch_mean(logs, moderated))
-        })
-        .collect()
+    let own: Vec<Option<Variance>> =
+        logs.iter().map(|logs| logs.as_deref().and_then(Variance::from_values)).collect();
+    let is_steady: Vec<bool> = rows.iter().map(|row| row.is_steady).collect();
+    let variances = moderated(&own, &priors(&own, &is_steady));
+    let mean = |(logs, variance): (&Option<Vec<f64>>, _)| Some(launch_mean(logs.as_deref()?, variance));
+    logs.iter().zip(variances).map(mean).collect()
 }
 
 fn launch_mean(logs: &[f64], log_variance: Option<Variance>) -> LaunchMean {
@@ -375,14 +277,5 @@ mod tests {
             let share = coverage(servers, launches, 400, bimodal);
             assert!((0.88..0.98).contains(&share), "{servers} servers, {launches} launches: {share}");
         }
-    }
-
-    #[test]
-    fn servers_alike_share_more_degrees_of_freedom_than_the_cap() {
-        let of = |value: f64| Variance { value, df: 2.0 };
-        let prior = Prior::estimate(&[1.0, 1.4, 0.7, 1.2, 0.9].map(of)).unwrap();
-        assert_eq!((prior.df, prior.pooled_df), (6.0, Some(10.0)));
-        // Weights 6/8 and 2/8: 1 / (0.75² / 10 + 0.25² / 2).
-        assert!((prior.moderate(of(1.0)).df - 1.0 / 0.0875).abs() < 1e-9, "{prior:?}");
     }
 }

@@ -10,6 +10,7 @@ mod histogram;
 mod launches;
 mod number;
 mod percentile;
+mod prior;
 mod random;
 mod scaling;
 mod search;
@@ -25,8 +26,8 @@ pub use draws::Draws;
 pub use exponential::{AndersonDarling, exponential_test};
 pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, SpectrumStep};
 pub use launches::{
-    CONFIDENCE, ConfidenceInterval, LaunchMean, Prior, ServerLaunches, Variance, launch_means,
-    launches_needed, launches_to_find,
+    CONFIDENCE, ConfidenceInterval, LaunchMean, ServerLaunches, Variance, launch_means, launches_needed,
+    launches_to_find,
 };
 pub use number::{
     bytes_text, count_text, counted, duration_text, fine_percent_text, percent_of, percent_text, plural,
