@@ -58,10 +58,10 @@ pub use metric_comparison::{Direction, MetricComparison};
 pub use next_step::NextStep;
 pub use objective::{Objective, ObjectiveError};
 pub use regression::{
-    BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
-    MARGIN_SENTENCE, MovedCores, RegressionBench, RegressionOutcome, RegressionPlan, RegressionProfile,
-    RegressionReport, SIDES, regression_annotations, regression_html, regression_junit, regression_markdown,
-    regression_text, run_regression,
+    BlockSide, CellReport, CellVerdict, ERROR_RATE, EndedServer, GateLoad, GateMetric, JudgeRule,
+    LoadFailures, MARGIN_SENTENCE, MovedCores, RegressionBench, RegressionOutcome, RegressionPlan,
+    RegressionProfile, RegressionReport, SIDES, regression_annotations, regression_html, regression_junit,
+    regression_markdown, regression_text, run_regression,
 };
 pub use rounds::{
     CellComparison, MARGIN, MatchedCell, RoundComparison, RoundSide, RowPlace, compare_rounds, requested,

@@ -51,6 +51,9 @@ pub enum LoadError {
     /// The target or the machine failed.
     #[error("{0}")]
     Failed(String),
+    /// The server ended under the load: how, in a few words.
+    #[error("the server ended with {0} under load")]
+    ServerEnded(String),
     /// The server answered no request as expected.
     #[error(
         "the server gave no valid response in the {load}; show one response with `paceline run URL --debug` (for a server of the lab, --path sets the path)"

@@ -31,8 +31,10 @@ pub fn regression_markdown(report: &RegressionReport) -> MarkdownText {
         text.push(&markdown!("| {} |\n", cells));
     }
     text.push(&MarkdownText::literal("\n"));
-    for failures in
-        report.failures.iter().filter(|failures| failures.candidate_failed + failures.base_failed > 0)
+    for failures in report
+        .failures
+        .iter()
+        .filter(|failures| failures.candidate_failed + failures.base_failed > 0 || failures.has_ended())
     {
         text.push(&markdown!("Failed requests of {}: {}.\n\n", &failures.load, failed_shares(failures)));
     }

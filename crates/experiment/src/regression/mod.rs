@@ -15,8 +15,8 @@ mod text;
 pub use documents::{regression_annotations, regression_html, regression_junit, regression_markdown};
 pub use profile::RegressionProfile;
 pub use report::{
-    BlockSide, CellReport, CellVerdict, ERROR_RATE, GateLoad, GateMetric, JudgeRule, LoadFailures,
-    MovedCores, RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
+    BlockSide, CellReport, CellVerdict, ERROR_RATE, EndedServer, GateLoad, GateMetric, JudgeRule,
+    LoadFailures, MovedCores, RegressionOutcome, RegressionPlan, RegressionReport, SIDES,
 };
 pub use text::{MARGIN_SENTENCE, regression_text};
 
@@ -67,8 +67,8 @@ impl RegressionReport {
 /// Measures until the gate is decided or its budget is used up.
 ///
 /// # Errors
-/// [`LoadError`] if a server does not start, a load has no result, or no side answers a load; an interruption is a
-/// result.
+/// [`LoadError`] if a server does not start, a load has no result, no side answers a load, or both copies of the base end
+/// under one; an interruption is a result.
 pub fn run_regression(
     bench: &mut dyn RegressionBench,
     plan: &RegressionPlan,
@@ -209,9 +209,13 @@ impl<'a> Gate<'a> {
                 let counted =
                     if is_candidate { &mut failures.candidate_windows } else { &mut failures.base_windows };
                 *counted = [counted[0] + windows.len(), counted[1] + invalid];
-                let is_bad = windows.iter().any(is_unanswered);
-                let launches = &mut evidence.launches[usize::from(is_candidate)];
-                *launches = [launches[0] + 1, launches[1] + usize::from(is_bad)];
+                let ended = side.ended.as_ref().filter(|ended| ended.load <= load);
+                if ended.is_none_or(|ended| ended.load == load) {
+                    let is_bad = ended.is_some() || windows.iter().any(is_unanswered);
+                    let launches = &mut evidence.launches[usize::from(is_candidate)];
+                    *launches = [launches[0] + 1, launches[1] + usize::from(is_bad)];
+                    failures.count_launch(is_candidate, ended);
+                }
                 evidence.outcomes[usize::from(is_candidate)].extend(windows.iter().map(outcomes_of));
             }
             let sides = evidence.outcomes.each_ref();
@@ -222,10 +226,20 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// An error if no request of a load had a valid response, whatever the side: the load is wrong, and more blocks
-    /// would not make it right. A base that does not have the path yet is no error, and neither is a candidate that
-    /// lost it.
+    /// An error if no request of a load had a valid response, whatever the side, or if every server of the base ended
+    /// under it: the load is wrong, and more blocks would not make it right. A base that does not have the path yet is no
+    /// error, and neither is a candidate that lost it.
     fn check_responses(&self) -> Result<(), LoadError> {
+        let always_ends = |failures: &&LoadFailures| {
+            let [launches, ended] = failures.base_launches;
+            ended > 0 && ended == launches
+        };
+        if let Some(failures) = self.failures.iter().find(always_ends) {
+            return Err(LoadError::Failed(format!(
+                "both servers of {} ended under the load `{}` (see above): there is nothing to compare with",
+                self.plan.names[0], failures.load
+            )));
+        }
         let fails = |failed: u64, requests: u64| requests > 0 && failed == requests;
         let all_fail = |failures: &&LoadFailures| {
             fails(failures.base_failed, failures.base_requests)
@@ -273,7 +287,7 @@ impl<'a> Gate<'a> {
     /// block would call chance a difference more often. One load is enough to fail, so the loads share the error rate,
     /// as the cells do, and so do both tests of a load. Each test compares the sides, so that what happens on both as
     /// often decides against none. If the budget ends before the first look, too little is known for a test: then only
-    /// a candidate that fails most requests is worse.
+    /// a candidate that fails most requests, or whose server always ends, is worse.
     fn judge_failures(&mut self) {
         let has_look = next_look(0).is_none_or(|first| self.blocks >= first);
         let tests = FAILURE_TESTS * self.failures.len();
@@ -294,8 +308,11 @@ impl<'a> Gate<'a> {
     fn outcome(&self) -> RegressionOutcome {
         let has_look = next_look(0).is_some_and(|first| self.blocks >= first);
         let fails = self.failures.iter().any(|failures| failures.is_worse);
+        let only_candidate_ends = self.failures.iter().any(LoadFailures::only_candidate_ends);
         if fails || self.cells.any_worse() {
             RegressionOutcome::Failed
+        } else if only_candidate_ends {
+            RegressionOutcome::Undecided
         } else if has_look && !self.has_nothing_left() && self.cells.all_excluded() {
             RegressionOutcome::Passed
         } else {

@@ -76,6 +76,17 @@ pub struct BlockSide {
     /// The windows of each load. Of one that the generator or the machine disturbed, only the CPU time per request
     /// counts.
     pub windows: Vec<Vec<LoadResult>>,
+    /// That its server ended under a load. The loads after it have no windows.
+    pub ended: Option<EndedServer>,
+}
+
+/// A server that ended under a load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedServer {
+    /// The load, by its place.
+    pub load: usize,
+    /// How it ended, in a few words: `exit status 1`.
+    pub how: String,
 }
 
 /// How a gate ended.
@@ -109,6 +120,15 @@ pub struct LoadFailures {
     pub base_windows: [usize; 2],
     /// The same of the candidate.
     pub candidate_windows: [usize; 2],
+    /// The base's launches under this load, both copies, and those whose server ended under it.
+    #[serde(default)]
+    pub base_launches: [usize; 2],
+    /// The same of the candidate.
+    #[serde(default)]
+    pub candidate_launches: [usize; 2],
+    /// How the last of the candidate's servers ended that did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidate_ended_with: Option<String>,
     /// Whether the candidate fails more often than accepted.
     pub is_worse: bool,
 }
@@ -118,10 +138,30 @@ impl LoadFailures {
         failed as f64 / requests.max(1) as f64
     }
 
-    /// Whether most requests of the candidate fail, and not those of the base.
+    /// Counts a launch, and how its server ended, if it did.
+    pub(super) fn count_launch(&mut self, is_candidate: bool, ended: Option<&EndedServer>) {
+        let counted = if is_candidate { &mut self.candidate_launches } else { &mut self.base_launches };
+        *counted = [counted[0] + 1, counted[1] + usize::from(ended.is_some())];
+        if let Some(ended) = ended.filter(|_| is_candidate) {
+            self.candidate_ended_with = Some(ended.how.clone());
+        }
+    }
+
+    /// Whether most requests of the candidate fail, or its server always ends, and not so the base.
     pub(super) fn fails_most(&self) -> bool {
         let [base, candidate] = self.shares();
-        candidate > 0.5 && base <= 0.5
+        let [launches, ended] = self.candidate_launches;
+        candidate > 0.5 && base <= 0.5 || self.only_candidate_ends() && ended == launches
+    }
+
+    /// Whether a server ended under the load.
+    pub(super) fn has_ended(&self) -> bool {
+        self.candidate_launches[1] + self.base_launches[1] > 0
+    }
+
+    /// Whether the candidate's server ended in some launch, and that of the base in none.
+    pub(super) fn only_candidate_ends(&self) -> bool {
+        self.candidate_launches[1] > 0 && self.base_launches[1] == 0
     }
 
     /// The failed shares of base and candidate.

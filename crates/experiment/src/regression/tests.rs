@@ -24,6 +24,8 @@ struct SimulatedBench {
     /// The base does not have the first loads, as many as this.
     missing: usize,
     left_out: Vec<usize>,
+    /// Whether the server of a side ends under the first load of a block.
+    ends: fn(usize, usize) -> bool,
 }
 
 impl SimulatedBench {
@@ -40,12 +42,17 @@ impl SimulatedBench {
             moved: None,
             missing: 0,
             left_out: Vec::new(),
+            ends: |_, _| false,
         }
     }
 
     fn side(&mut self, side: usize) -> BlockSide {
         let rate = if side == CANDIDATE { self.rate } else { 1.0 };
         let is_disturbed = self.blocks <= self.disturbed;
+        if (self.ends)(side, self.blocks) {
+            let ended = Some(EndedServer { load: 0, how: "exit status 1".to_owned() });
+            return BlockSide { windows: vec![Vec::new(); self.loads], ended, ..BlockSide::default() };
+        }
         let mut window = || {
             let mut window = result(None, 1_000.0 * rate * (self.deviation * self.random.normal()).exp());
             if side == CANDIDATE {
@@ -208,6 +215,32 @@ fn a_broken_candidate_fails_also_if_the_budget_ends_before_the_first_look() {
         let report = run_regression(&mut bench, &plan, &mut |_| {}).unwrap();
         assert_eq!((report.outcome, report.blocks), (outcome, 1), "{failed}");
     }
+}
+
+#[test]
+fn a_candidate_whose_server_ends_under_load_fails() {
+    let with = |ends: fn(usize, usize) -> bool, budget_s: u64| {
+        let mut bench = SimulatedBench { ends, ..SimulatedBench::new(1.0, 0.01, 3) };
+        let plan = RegressionPlan { budget: Duration::from_secs(budget_s), ..plan(1) };
+        run_regression(&mut bench, &plan, &mut |_| {})
+    };
+    let always = with(|side, _| side == CANDIDATE, 600).unwrap();
+    assert_eq!((always.outcome, always.blocks), (RegressionOutcome::Failed, 4));
+    let reason =
+        "under load 0, the candidate's server ended in 4 of 4 launches (exit status 1), the base's in 0 of 8";
+    assert_eq!(always.reason, reason);
+    assert!(regression_junit(&always).to_string().contains("failures=\"1\""));
+    assert!(regression_markdown(&always).to_string().contains("ended in 4 of 4 launches"));
+    let at_once = with(|side, _| side == CANDIDATE, 10).unwrap();
+    assert_eq!((at_once.outcome, at_once.blocks), (RegressionOutcome::Failed, 1));
+    let once = with(|side, block| side == CANDIDATE && block == 2, 600).unwrap();
+    assert_eq!(once.outcome, RegressionOutcome::Undecided, "not proven, and not passed");
+    assert!(once.reason.ends_with("which may be chance"), "{}", once.reason);
+    // Of each side in one block.
+    let alike = with(|side, block| side + 1 == block, 600).unwrap();
+    assert_eq!(alike.outcome, RegressionOutcome::Passed, "{}", alike.reason);
+    let error = with(|side, _| side != CANDIDATE, 600).unwrap_err().to_string();
+    assert!(error.starts_with("both servers of main (1234567) ended under the load `load 0`"), "{error}");
 }
 
 #[test]

@@ -18,7 +18,10 @@ pub(super) fn reason(report: &RegressionReport, untested: &[String]) -> String {
     if let Some(failures) = report.failures.iter().find(|failures| failures.is_worse)
         && report.outcome == RegressionOutcome::Failed
     {
-        return format!("more requests of {} fail: {}", failures.load, failed_shares(failures));
+        return match ended_servers(failures) {
+            Some(ended) if failures.only_candidate_ends() => format!("under {}, {ended}", failures.load),
+            _ => format!("more requests of {} fail: {}", failures.load, failed_shares(failures)),
+        };
     }
     let worse: Vec<&CellReport> =
         report.metrics.iter().filter(|cell| cell.verdict == CellVerdict::Worse).collect();
@@ -57,6 +60,11 @@ fn undecided_sentence(report: &RegressionReport, untested: &[String]) -> String 
     let time = span_text(report.elapsed_s.round() as u64);
     let because = disturbed(report).map_or(String::new(), |why| format!(" ({why})"));
     let first = next_look(0).unwrap_or_default();
+    if let Some(failures) = report.failures.iter().find(|failures| failures.only_candidate_ends())
+        && let Some(ended) = ended_servers(failures)
+    {
+        return format!("under {}, {ended}, which may be chance", failures.load);
+    }
     if report.blocks < first {
         return format!(
             "too noisy or too short: only {blocks} of at least {first} could be measured in {time}{because}"
@@ -142,10 +150,24 @@ pub(super) fn failed_shares(failures: &LoadFailures) -> String {
         0 => String::new(),
         invalid => format!("; {invalid} of {all} windows are invalid by the server's fault"),
     };
+    let ended = ended_servers(failures).map_or(String::new(), |ended| format!("; {ended}"));
     format!(
-        "{candidate:.2} % of {} (base: {base:.2} % of {}){windows}",
+        "{candidate:.2} % of {} (base: {base:.2} % of {}){windows}{ended}",
         failures.candidate_requests, failures.base_requests
     )
+}
+
+/// How often the servers of a load ended under it; none if none did.
+fn ended_servers(failures: &LoadFailures) -> Option<String> {
+    let [[launches, ended], [base_launches, base_ended]] =
+        [failures.candidate_launches, failures.base_launches];
+    let with = failures.candidate_ended_with.as_ref().map_or(String::new(), |how| format!(" ({how})"));
+    (ended + base_ended > 0).then(|| {
+        format!(
+            "the candidate's server ended in {ended} of {}{with}, the base's in {base_ended} of {base_launches}",
+            counted(launches, "launch", "launches")
+        )
+    })
 }
 
 /// How many windows were disturbed, and by what.

@@ -238,6 +238,45 @@ fn a_failed_build_or_start_is_not_a_slow_server() {
     repository.assert_clean("");
 }
 
+/// A server in Python; in a candidate, it ends at the 21st request.
+const ENDING_SERVER: &str = r#"
+import http.server, os, sys
+left = 20 if open("built").read() == "2" else 10**9
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(9)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_):
+        pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#;
+
+#[test]
+fn a_candidate_that_ends_under_load_fails() {
+    let repository = TestRepository::new("");
+    repository.write("server.py", ENDING_SERVER);
+    let table = std::fs::read_to_string(repository.root().join("paceline.toml")).unwrap();
+    let (before, rest) = table.split_once("start = ").unwrap();
+    let (_, after) = rest.split_once('\n').unwrap();
+    let start = "start = \"exec python3 server.py $PORT\"";
+    repository.write("paceline.toml", &format!("{before}{start}\n{after}"));
+    repository.commit("another server");
+    repository.write("number", "2");
+    let output = repository.gate(&["--budget", "1ms", "--path", "/"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let report = report(&output);
+    assert_eq!(report["failures"][0]["candidate_launches"], serde_json::json!([1, 1]), "{report}");
+    assert!(report["reason"].as_str().unwrap().contains("(exit status 9)"), "{report}");
+    assert!(text(&output.stderr).contains("ended with exit status 9 under /"), "{output:?}");
+}
+
 #[test]
 fn wrong_settings_exit_with_two_and_say_why() {
     let repository = TestRepository::new("");

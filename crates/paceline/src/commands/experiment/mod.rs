@@ -134,6 +134,7 @@ fn complaint(error: LoadError) -> anyhow::Error {
         }
         LoadError::Usage(what) => Complaint::usage(what).into(),
         LoadError::Failed(what) => Complaint::environment(what).into(),
+        error @ LoadError::ServerEnded(_) => Complaint::environment(error.to_string()).into(),
         error @ LoadError::NoValidResponse { .. } => Complaint::failed(error.to_string()).into(),
     }
 }

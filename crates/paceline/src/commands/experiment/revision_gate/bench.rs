@@ -10,7 +10,7 @@ use crate::exit::{self, Complaint};
 use crate::lab_folders::shepherd_command;
 use paceline_catalogue::{CoresWanted, set_profiling_variables};
 use paceline_experiment::{
-    BlockSide, LoadError, LoadResult, LoadServerUse, MovedCores, RegressionBench, SIDES,
+    BlockSide, EndedServer, LoadError, LoadResult, LoadServerUse, MovedCores, RegressionBench, SIDES,
 };
 use paceline_host::shepherd::TrackingMethod;
 use paceline_host::{CoreTicks, CpuQuota, Interrupt};
@@ -252,9 +252,8 @@ impl<'a> Bench<'a> {
         if let Some(ended) = server.ended() {
             let shown = &self.sides[load.side].shown;
             let log: String = server.log_tail().lines().map(|line| format!("\n  | {line}")).collect();
-            return Err(LoadError::Failed(format!(
-                "the server of {shown} ended with {ended} under load{log}"
-            )));
+            exit::say(&format!("the server of {shown} ended with {ended} under {}{log}", load.load.name));
+            return Err(LoadError::ServerEnded(ended.to_string()));
         }
         check(&output, self.interrupt)?;
         let failed = |why: String| LoadError::Failed(format!("cannot read {}: {why}", path.display()));
@@ -315,18 +314,31 @@ impl<'a> Bench<'a> {
             if self.left_out.contains(&index) {
                 continue;
             }
-            for side in order {
-                let record = format!("{number:02}-{index}-{side}-warm-up");
-                self.warm_up(&mut servers[side], side, load, &record)?;
-            }
-            for (turn, side) in order.into_iter().chain(order.into_iter().rev()).enumerate() {
-                let record = format!("{number:02}-{index}-{side}-{turn}");
-                let result = self.window(&mut servers[side], self.measured(side, load, &record))?;
-                sides[side].windows[index].push(result);
+            let warm_ups = order.map(|side| (side, None));
+            let windows = order.into_iter().chain(order.into_iter().rev()).enumerate();
+            let windows = windows.map(|(turn, side)| (side, Some(turn)));
+            for (side, turn) in warm_ups.into_iter().chain(windows) {
+                if sides[side].ended.is_some() {
+                    continue;
+                }
+                let turn_name = turn.map_or_else(|| "warm-up".to_owned(), |turn| turn.to_string());
+                let record = format!("{number:02}-{index}-{side}-{turn_name}");
+                let server = &mut servers[side];
+                let result = match turn {
+                    None => self.warm_up(server, side, load, &record).map(|()| None),
+                    Some(_) => self.window(server, self.measured(side, load, &record)).map(Some),
+                };
+                match result {
+                    Ok(result) => sides[side].windows[index].extend(result),
+                    Err(LoadError::ServerEnded(how)) => {
+                        sides[side].ended = Some(EndedServer { load: index, how });
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
         for (side, server) in sides.iter_mut().zip(servers.iter_mut()) {
-            side.rss_bytes = Some(server.sample().rss_bytes);
+            side.rss_bytes = side.ended.is_none().then(|| server.sample().rss_bytes);
         }
         Ok(sides)
     }
