@@ -7,9 +7,10 @@ use crate::WebError;
 use crate::content::ResponseContent;
 use crate::export::{self, SingleResult};
 use crate::page::{
-    AnswerSearch, ComparedRound, IndexPage, OverallPage, Records, RoundEntry, RoundPage, ThenPage, ThenRound,
-    TimelinePage, TimelineRound, rounds_to_read,
+    AnswerSearch, ComparePage, ComparedRound, IndexPage, OverallPage, Records, RoundEntry, RoundPage,
+    ThenPage, ThenRound, TimelinePage, TimelineRound, rounds_to_read,
 };
+use paceline_escape::shell_line;
 use paceline_experiment::Capacity;
 use paceline_record::slim::OmittedPart;
 use paceline_record::{Round, Run, Trial, map_parallel};
@@ -386,6 +387,24 @@ impl Library {
         read
     }
 
+    /// Two rounds compared, of either one server where it is named.
+    pub fn comparison(&self, [a, b]: [&ReadRound; 2], [of_a, of_b]: [Option<&str>; 2]) -> ComparePage {
+        let page = ComparePage::new(a.compared(of_a), b.compared(of_b));
+        let folder = |read: &ReadRound| match &self.origin {
+            LibrarySource::Folders { rounds, .. } => {
+                let (folder, _) = rounds.iter().find(|(_, round)| round.id == read.records.round.id)?;
+                Some(folder.display().to_string())
+            }
+            _ => None,
+        };
+        match (folder(a), folder(b)) {
+            (Some(a), Some(b)) => {
+                ComparePage { command: shell_line(["paceline", "compare", &a, &b]), ..page }
+            }
+            _ => page,
+        }
+    }
+
     /// A round with its trials: from memory, or read and not kept.
     fn read(&self, id: &str) -> Result<Arc<ReadRound>, WebError> {
         let not_found = || WebError::NotFound { kind: "round", id: id.to_owned() };
@@ -526,7 +545,7 @@ mod tests {
     fn a_damaged_round_does_not_hide_the_published_figures_of_others() {
         let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
         let folder = tempfile::tempdir().unwrap();
-        for name in ["archive/sold-on-go-2026-11-21", "rabbit-hole-2026-11-21"] {
+        for name in ["archive/sold-on-go-2026-11-21", "archive/rabbit-hole-2026-11-21"] {
             let from = history.join(name);
             let to = folder.path().join(from.file_name().unwrap());
             std::fs::create_dir(&to).unwrap();
@@ -541,6 +560,17 @@ mod tests {
         assert_eq!(plans(), BTreeSet::from(["rabbit-hole", "sold-on-go"].map(str::to_owned)));
         std::fs::write(folder.path().join("rabbit-hole-2026-11-21/trials.ndjson.gz"), "damaged").unwrap();
         assert_eq!(plans(), BTreeSet::from(["sold-on-go".to_owned()]));
+    }
+
+    #[test]
+    fn the_command_of_a_comparison_names_the_folders_of_exported_rounds() {
+        let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
+        let library = Library::of_folder(&history).unwrap();
+        let [a, b] = ["source-000", "source-001"].map(|name| history.join(name));
+        let [first, second] =
+            [&a, &b].map(|folder| library.round(&archive::read(folder).unwrap().0.id).unwrap());
+        let page = library.comparison([&first, &second], [None, None]);
+        assert_eq!(page.command, format!("paceline compare {} {}", a.display(), b.display()));
     }
 
     #[test]

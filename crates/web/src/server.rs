@@ -8,7 +8,7 @@ use crate::connections::Connections;
 use crate::content::{ResponseContent, page_json, typed};
 use crate::guard::{Access, protect};
 use crate::live::LiveFeed;
-use crate::page::{CapacityPage, ComparePage, RunPage};
+use crate::page::{CapacityPage, RunPage};
 use crate::{Library, WebError, download};
 use axum::Router;
 use axum::body::Body;
@@ -366,7 +366,8 @@ async fn compare(
 ) -> Response<Body> {
     page(&state, &headers, move |library| {
         let (a, b) = (library.round(&pair.a)?, library.round(&pair.b)?);
-        Ok(ComparePage::new(a.compared(pair.server_a.as_deref()), b.compared(pair.server_b.as_deref())))
+        let servers = [pair.server_a.as_deref(), pair.server_b.as_deref()];
+        Ok(library.comparison([&a, &b], servers))
     })
     .await
 }

@@ -76,6 +76,7 @@ impl SingleFilePages {
         sides: [&Records; 2],
         reports: [&Report; 2],
         result: &RoundComparison,
+        command: String,
     ) -> Result<Self, WebError> {
         let [a, b] = sides;
         let query = format!("a={}&b={}", a.round.id, b.round.id);
@@ -89,7 +90,8 @@ impl SingleFilePages {
             trials: &sides[side].trials,
             server: None,
         });
-        contents.put(format!("/api/compare?{query}"), &ComparePage::from_result(compared, result))?;
+        let page = ComparePage { command, ..ComparePage::from_result(compared, result) };
+        contents.put(format!("/api/compare?{query}"), &page)?;
         Ok(contents)
     }
 }

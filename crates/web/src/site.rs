@@ -7,7 +7,7 @@
 use crate::assets::{self, ASSETS};
 use crate::content::page_json;
 use crate::guard::CONTENT_SECURITY_POLICY;
-use crate::page::{CapacityPage, ComparePage, IndexPage, OverallPage, RoundEntry, RoundPage, RunPage};
+use crate::page::{CapacityPage, IndexPage, OverallPage, RoundEntry, RoundPage, RunPage};
 use crate::{Library, ReadRound, WebError};
 use paceline_report::Report;
 use serde::Serialize;
@@ -153,7 +153,7 @@ fn put_comparisons(library: &Library, rounds: &[RoundEntry], pages: &mut PageFol
         let read = newest.iter().map(|entry| library.round(&entry.id)).collect::<Result<Vec<_>, _>>()?;
         for (at, a) in read.iter().enumerate() {
             for (_, b) in read.iter().enumerate().filter(|(other, _)| *other != at) {
-                let page = ComparePage::new(a.compared(None), b.compared(None));
+                let page = library.comparison([a, b], [None, None]);
                 pages.put(format!("/api/compare?a={}&b={}", a.page().about.id, b.page().about.id), &page)?;
             }
         }

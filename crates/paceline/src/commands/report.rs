@@ -320,7 +320,9 @@ fn comparison(
         });
     }
     let [first, second] = rounds;
-    compare_rounds::compared_rounds(&[first?, second?], None, paceline_experiment::MARGIN, format)
+    let rounds = [first?, second?];
+    let command = ["paceline", "report", &rounds[0].round.id, &rounds[1].round.id];
+    compare_rounds::compared_rounds(&rounds, command, None, paceline_experiment::MARGIN, format)
 }
 
 /// The differences that rounds claimed between servers and their copies. More false claims than 95 % intervals allow

@@ -94,7 +94,8 @@ fn compare_folders(
     };
     let metric = flags.metric_of_all()?;
     let rounds = [read(sides[0])?, read(sides[1])?];
-    output.write(|format| compared_rounds(&rounds, metric, flags.margin / 100.0, format))?;
+    let command = ["paceline", "compare", sides[0], sides[1]];
+    output.write(|format| compared_rounds(&rounds, command, metric, flags.margin / 100.0, format))?;
     Ok(Status::Done)
 }
 

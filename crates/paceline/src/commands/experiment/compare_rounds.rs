@@ -2,14 +2,15 @@
 
 use crate::commands::format::Format;
 use crate::exit::{self, Complaint};
-use paceline_escape::{Printable, markdown};
+use paceline_escape::{Printable, markdown, shell_line};
 use paceline_experiment::{ComparedMetric, RoundSide, compare_rounds, rounds_markdown};
 use paceline_record::Round;
 use paceline_web::{Records, SingleFilePages, single_file};
 
-/// The comparison of two rounds, matched cell by cell, in a format.
+/// The comparison of two rounds, matched cell by cell, in a format. A page shows the command.
 pub fn compared_rounds(
     rounds: &[Records; 2],
+    command: [&str; 4],
     metric: Option<ComparedMetric>,
     margin: f64,
     format: Format,
@@ -43,7 +44,12 @@ pub fn compared_rounds(
         Format::Json => exit::json(&result.cells)?,
         Format::Html => single_file(
             &format!("{} · Paceline", first.round.plan),
-            &SingleFilePages::of_comparison([first, second], reports.each_ref(), &result)?,
+            &SingleFilePages::of_comparison(
+                [first, second],
+                reports.each_ref(),
+                &result,
+                shell_line(command),
+            )?,
         )?,
         Format::Csv | Format::Svg | Format::Hgrm | Format::Junit => return Err(format.unavailable()),
     })
