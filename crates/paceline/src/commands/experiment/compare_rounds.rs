@@ -21,7 +21,7 @@ pub fn compared_rounds(
     let result = compare_rounds([side(0), side(1)], metric, margin);
     if result.cells.is_empty() {
         return Err(Complaint::usage(
-            "the two rounds have no row in common: server, form, workload and load",
+            "the two rounds have no row in common: server, form, workload, and load with its connections and rate",
         )
         .hint("compare rounds of the same plan")
         .into());
