@@ -9,12 +9,10 @@
 //! statistics of a table at once.
 
 use crate::draws::{DRAWS, Draws};
-use crate::launches::{
-    CONFIDENCE, ConfidenceInterval, UPPER, Variance, launches_needed, launches_to_find, logarithms,
-};
+use crate::launches::{CONFIDENCE, ConfidenceInterval, UPPER, launches_needed, launches_to_find, logarithms};
 use crate::prior::{Prior, moderated, priors};
 use crate::special::{t_quantile, t_two_sided};
-use crate::spread::quantile;
+use crate::spread::{Variance, quantile};
 
 /// A figure of one server in each block; `None` if that launch has no valid value.
 #[derive(Clone, Debug)]

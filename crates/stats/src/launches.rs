@@ -6,6 +6,7 @@
 
 use crate::prior::{moderated, priors};
 use crate::special::t_quantile;
+use crate::spread::{Variance, mean};
 
 /// The probability with which an interval of this crate covers the truth.
 pub const CONFIDENCE: f64 = 0.95;
@@ -38,32 +39,6 @@ impl ConfidenceInterval {
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
-}
-
-/// An estimated variance and the degrees of freedom behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Variance {
-    /// The variance.
-    pub value: f64,
-    /// Degrees of freedom; infinite for a known variance.
-    pub df: f64,
-}
-
-impl Variance {
-    /// The sample variance of some values, with n - 1 degrees of freedom. None for fewer than two values.
-    pub fn from_values(values: &[f64]) -> Option<Self> {
-        if values.len() < 2 {
-            return None;
-        }
-        let df = (values.len() - 1) as f64;
-        let mean = mean(values);
-        Some(Self { value: values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / df, df })
-    }
-}
-
-/// The arithmetic mean.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The launches of one server: one value for each.

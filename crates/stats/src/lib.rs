@@ -26,7 +26,7 @@ pub use draws::Draws;
 pub use exponential::{AndersonDarling, exponential_test};
 pub use histogram::{Compact, DecodeError, HIGHEST, Histogram, SpectrumStep};
 pub use launches::{
-    CONFIDENCE, ConfidenceInterval, LaunchMean, ServerLaunches, Variance, launch_means, launches_needed,
+    CONFIDENCE, ConfidenceInterval, LaunchMean, ServerLaunches, launch_means, launches_needed,
     launches_to_find,
 };
 pub use number::{
@@ -42,6 +42,6 @@ pub use sequential::{
 };
 pub use special::{binomial_max, hypergeometric_tail, normal_cdf, normal_quantile, t_quantile, t_two_sided};
 pub use spending::{BoundDecision, BoundTest, LookLevels, test_bound};
-pub use spread::{Spread, quantile_of_sorted};
+pub use spread::{Spread, Variance, quantile_of_sorted};
 pub use steady::{Steadiness, WARM_UP_SECONDS, is_warm, mser, steadiness, warm_after, warm_up_rates};
 pub use trend::{Growth, Pause, growth, pauses, slope};

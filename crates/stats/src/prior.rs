@@ -7,8 +7,8 @@
 //! and G. K. Smyth, "Robust hyperparameter estimation protects against hypervariable genes and improves power to detect
 //! differential expression", *The Annals of Applied Statistics* 10(2), 2016).
 
-use crate::launches::{Variance, mean};
 use crate::special::{digamma, incomplete_beta, trigamma, trigamma_inverse};
+use crate::spread::{Variance, mean};
 
 /// Minimum number of servers in a table that share variances. With fewer, each has a plain t interval.
 const ROWS_TO_SHARE: usize = 4;

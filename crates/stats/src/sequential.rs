@@ -7,8 +7,9 @@
 //! to 23 %. Equivalence is two one-sided tests (Schuirmann, *J. Pharmacokinetics and Biopharmaceutics* 15, 1987) at the
 //! same looks.
 
-use crate::launches::{ConfidenceInterval, Variance, mean};
+use crate::launches::ConfidenceInterval;
 use crate::special::{t_quantile, t_two_sided};
+use crate::spread::{Variance, mean};
 
 /// A point at which a comparison may end.
 struct Look {

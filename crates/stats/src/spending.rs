@@ -6,9 +6,9 @@
 //! earlier limit, by numerical integration. `sequential.rs` has the same limits for 5 % as a table; a gate with several
 //! metrics shares its error among them and needs others.
 
-use crate::launches::{Variance, mean};
 use crate::sequential::{LOOK_PAIRS, MAX_PAIRS};
 use crate::special::{normal_cdf, t_quantile};
+use crate::spread::{Variance, mean};
 
 /// Points of the grid of the integration: the levels then differ by less than 1 % from those of a finer grid.
 const GRID: usize = 150;

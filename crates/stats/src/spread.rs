@@ -1,4 +1,4 @@
-//! Order statistics of a few observations: median, minimum, maximum, quantiles.
+//! Mean, variance and order statistics (median, minimum, maximum, quantiles) of a few observations.
 //!
 //! Intervals over launches are in `launches.rs`. Percentiles within a launch come from the histogram.
 
@@ -53,6 +53,32 @@ pub(crate) fn quantile(values: &mut [f64], q: f64) -> f64 {
     let (_, below, above) = values.select_nth_unstable_by(place.floor() as usize, f64::total_cmp);
     let next = above.iter().copied().min_by(f64::total_cmp).unwrap_or(*below);
     *below + (next - *below) * (place - place.floor())
+}
+
+/// An estimated variance and the degrees of freedom behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Variance {
+    /// The variance.
+    pub value: f64,
+    /// Degrees of freedom; infinite for a known variance.
+    pub df: f64,
+}
+
+impl Variance {
+    /// The sample variance of some values, with n - 1 degrees of freedom. None for fewer than two values.
+    pub fn from_values(values: &[f64]) -> Option<Self> {
+        if values.len() < 2 {
+            return None;
+        }
+        let df = (values.len() - 1) as f64;
+        let mean = mean(values);
+        Some(Self { value: values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / df, df })
+    }
+}
+
+/// The arithmetic mean.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Each rule names its source. The rates of false alarms and misses were simulated (docs/methodology.md).
 
-use crate::launches::{Variance, mean};
+use crate::spread::{Variance, mean};
 
 /// Seconds that the warm-up rule compares with the same number before them.
 pub const WARM_UP_SECONDS: usize = 4;

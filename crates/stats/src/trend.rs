@@ -2,8 +2,9 @@
 //!
 //! The verdicts on overload and outages use these functions and decide which growth matters.
 
-use crate::launches::{ConfidenceInterval, UPPER, Variance, mean};
+use crate::launches::{ConfidenceInterval, UPPER};
 use crate::special::t_quantile;
+use crate::spread::{Variance, mean};
 
 /// The slope of the least-squares line through (x, y) points: change of y per unit of x. None for fewer than two
 /// distinct x.
