@@ -217,7 +217,7 @@ test("all five sources stand beside what was measured since, with both machines"
 
 test("a comparison in one file opens from disk", async () => {
   const file = join(folder, "compare.html");
-  const first = join(root, "history/frameworks-2026-11-22");
+  const first = join(root, "history/archive/frameworks-2026-11-22");
   const id = roundOf("frameworks");
   // The same round under another name, with another version of a server: every row has its counterpart.
   const second = join(folder, "again");
@@ -510,7 +510,7 @@ test("nothing moves for visitors who ask for less motion, and nothing long for o
 
 test("a report of one file opens from disk with its charts and asks no host", async () => {
   const file = join(folder, "round.html");
-  const made = spawnSync(paceline, ["report", "--from", join(root, "history/frameworks-2026-11-22"), "-o", file]);
+  const made = spawnSync(paceline, ["report", "--from", join(root, "history/archive/frameworks-2026-11-22"), "-o", file]);
   assert.equal(made.status, 0, String(made.stderr));
   assert.ok(statSync(file).size <= 2_000_000, `${statSync(file).size} bytes`);
   const page = await open(pathToFileURL(file).href);

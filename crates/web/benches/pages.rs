@@ -14,7 +14,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const ROUND_DIR: &str = "../../history/frameworks-2026-11-22";
+const ROUND_DIR: &str = "../../history/archive/frameworks-2026-11-22";
 
 fn main() {
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));

@@ -518,7 +518,8 @@ mod tests {
     fn a_round_that_says_it_is_huge_hides_no_other_one() {
         let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
         let folder = tempfile::tempdir().unwrap();
-        for (name, is_huge) in [("archive/sold-on-go-2026-11-21", true), ("frameworks-2026-11-22", false)] {
+        let rounds = [("archive/sold-on-go-2026-11-21", true), ("archive/frameworks-2026-11-22", false)];
+        for (name, is_huge) in rounds {
             let from = history.join(name);
             let to = folder.path().join(from.file_name().unwrap());
             std::fs::create_dir(&to).unwrap();

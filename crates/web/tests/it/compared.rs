@@ -15,7 +15,7 @@ type Decisions = BTreeMap<(String, String), String>;
 /// differences of every size.
 fn rounds() -> [Records; 2] {
     let read = || {
-        let (round, trials) = archive::read(&root().join("history/frameworks-2026-11-22")).unwrap();
+        let (round, trials) = archive::read(&root().join("history/archive/frameworks-2026-11-22")).unwrap();
         Records { round, trials, unreadable: Vec::new() }
     };
     let (first, mut second) = (read(), read());

@@ -66,7 +66,7 @@ fn a_page_of_a_run_stays_below_500_kb_and_one_of_a_round_below_3_mb() {
     let ran = server.output(&flags);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     assert!(size() <= 500_000, "a run: {} bytes", size());
-    for round in ["all-2026-11-28", "frameworks-2026-11-22"] {
+    for round in ["all-2026-11-28", "archive/frameworks-2026-11-22"] {
         let round = format!("{ROOT}/history/{round}");
         let made = Command::new(PACELINE).args(["report", "--from", &round, "-o", &output]).output().unwrap();
         assert!(made.status.success(), "{round}: {}", text(&made.stderr));
