@@ -136,8 +136,8 @@ fn outcomes_of(window: &LoadResult) -> ObservedOutcomes {
 struct FailureEvidence {
     /// The outcomes of each window.
     outcomes: [Vec<ObservedOutcomes>; 2],
-    /// All launches, and those that did not answer in some window. The windows of one launch are not independent.
-    launches: [[usize; 2]; 2],
+    /// The launches that did not answer in some window. The windows of one launch are not independent.
+    unanswered: [usize; 2],
 }
 
 /// The state of a gate.
@@ -212,8 +212,7 @@ impl<'a> Gate<'a> {
                 let ended = side.ended.as_ref().filter(|ended| ended.load <= load);
                 if ended.is_none_or(|ended| ended.load == load) {
                     let is_bad = ended.is_some() || windows.iter().any(is_unanswered);
-                    let launches = &mut evidence.launches[usize::from(is_candidate)];
-                    *launches = [launches[0] + 1, launches[1] + usize::from(is_bad)];
+                    evidence.unanswered[usize::from(is_candidate)] += usize::from(is_bad);
                     failures.count_launch(is_candidate, ended);
                 }
                 evidence.outcomes[usize::from(is_candidate)].extend(windows.iter().map(outcomes_of));
@@ -293,7 +292,9 @@ impl<'a> Gate<'a> {
         let tests = FAILURE_TESTS * self.failures.len();
         for (failures, evidence) in self.failures.iter_mut().zip(&self.evidence) {
             let [of_base, of_candidate] = &evidence.outcomes;
-            let [base_launches, candidate_launches] = evidence.launches;
+            let [base_unanswered, candidate_unanswered] = evidence.unanswered;
+            let base_launches = [failures.base_launches[0], base_unanswered];
+            let candidate_launches = [failures.candidate_launches[0], candidate_unanswered];
             let [base, candidate] = failures.shares();
             let is_more = candidate > base + self.plan.max_failures
                 && differs_beyond_chance(of_base, of_candidate, tests);
