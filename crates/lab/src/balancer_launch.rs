@@ -59,7 +59,10 @@ impl Balancers<'_> {
     }
 
     /// Its receipt, or what is missing.
-    fn receipt(&self, balancer: &Balancer) -> Result<BalancerReceipt, LaunchError> {
+    ///
+    /// # Errors
+    /// [`LaunchError`] if it is not installed, or its version cannot be read.
+    pub(crate) fn receipt(&self, balancer: &Balancer) -> Result<BalancerReceipt, LaunchError> {
         let missing: Vec<&str> = balancer
             .needs
             .iter()

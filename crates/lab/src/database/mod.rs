@@ -121,8 +121,11 @@ impl Databases<'_> {
         }
     }
 
-    /// Its version and settings; an error if it is not set up.
-    fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, LaunchError> {
+    /// Its version and settings.
+    ///
+    /// # Errors
+    /// [`LaunchError`] if it is not set up, or cannot be built.
+    pub(crate) fn receipt(&self, database: &Arc<Database>) -> Result<DatabaseReceipt, LaunchError> {
         let manifest = database.as_server();
         if let ServerState::Lacking(_) | ServerState::NotSetUp = self.provisioner.state(&manifest)? {
             let message = format!("{} is not set up; run: paceline lab setup {}", database.name, database.id);

@@ -14,9 +14,12 @@ mod start;
 pub use attempts::{TrialStore, TrialStoreError};
 pub use estimate::RoundEstimate;
 
+use crate::balancer_launch::Balancers;
 use crate::core_distance::CoreDistances;
+use crate::database::Databases;
 use crate::fleet::Fleet;
 use crate::generator::LoadGenerator;
+use crate::launch::LaunchError;
 use crate::provision::framework_package;
 use crate::{Cores, LabError, Provisioner, Starter, StepOutcome};
 use attempts::{Pass, RoundAttempts};
@@ -99,10 +102,10 @@ pub enum RoundEvent<'a> {
         /// The number of this one, from 1.
         nth: usize,
     },
-    /// A server cannot be used; all its trials record this fault.
+    /// A server, a database or a balancer cannot be used; all its trials record this fault.
     CannotUse {
         /// Its id.
-        server: &'a str,
+        id: &'a str,
         /// The reason.
         fault: &'a Fault,
     },
@@ -193,6 +196,7 @@ pub fn carry_out(
         order: 0,
     };
     round.build(launches)?;
+    round.check_others()?;
     round.observe_cores()?;
     for launch in round.tally.left(launches, Pass::First) {
         round.launch(launch)?;
@@ -244,9 +248,31 @@ impl RunningRound<'_> {
                 Ok(receipt) => Ok(receipt),
             };
             if let Err((fault, _)) = &built {
-                (self.listener)(RoundEvent::CannotUse { server: &id, fault });
+                (self.listener)(RoundEvent::CannotUse { id: &id, fault });
             }
             self.servers.insert(id, built);
+        }
+        Ok(())
+    }
+
+    /// Reports databases and balancers that this machine lacks before the first trial, not when it fails.
+    fn check_others(&mut self) -> Result<(), LabError> {
+        let RoundContext { provisioner, starter, databases, balancers, fleet, .. } = *self.context;
+        if fleet.is_some() {
+            return Ok(());
+        }
+        let with_databases = Databases { provisioner, starter };
+        let with_balancers = Balancers { provisioner, starter };
+        let databases = databases.iter().map(|one| (&one.id, with_databases.receipt(one).map(drop)));
+        let balancers = balancers.iter().map(|one| (&one.id, with_balancers.receipt(one).map(drop)));
+        for (id, receipt) in databases.chain(balancers) {
+            match receipt {
+                Err(LaunchError::Interrupted) => return Err(LabError::Interrupted),
+                Err(LaunchError::Fault { fault, .. }) => {
+                    (self.listener)(RoundEvent::CannotUse { id, fault: &fault });
+                }
+                Ok(()) => {}
+            }
         }
         Ok(())
     }

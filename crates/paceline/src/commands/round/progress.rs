@@ -72,8 +72,8 @@ impl RoundProgress {
             RoundEvent::Building { server, of, nth } => {
                 self.doing(&format!("building {server} ({nth} of {of})"))
             }
-            RoundEvent::CannotUse { server, fault } => {
-                self.line(&format!("{server} cannot be used: {}", first_line(&fault.message)));
+            RoundEvent::CannotUse { id, fault } => {
+                self.line(&format!("{id} cannot be used: {}", first_line(&fault.message)));
             }
             RoundEvent::Launching { launch, estimate } => {
                 self.now(&with_estimate(&starting(launch), estimate))

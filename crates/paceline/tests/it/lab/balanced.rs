@@ -153,6 +153,19 @@ fn a_balancer_that_does_not_start_is_a_record_with_its_log() {
 }
 
 #[test]
+fn a_balancer_that_is_missing_is_reported_before_the_first_trial() {
+    let tree = tree(&format!("balancer = \"fake\"\n{LOAD}"));
+    let manifest = tree.path("balancers/fake/balancer.toml");
+    let lacking = fs::read_to_string(&manifest).unwrap().replace("\"python3\"", "\"no-such-program\"");
+    fs::write(&manifest, lacking).unwrap();
+    let ran = tree.run(&["round", "lb"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let why = "fake cannot be used: Fake is not installed (missing: no-such-program); ";
+    let reported = ran.stderr.find(why).unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(ran.stderr.find("[1/2] ").is_some_and(|first| reported < first), "{ran:?}");
+}
+
+#[test]
 fn a_plan_needs_an_existing_balancer_and_policy() {
     for (keys, part) in [
         ("balancer = \"faek\"", "there is no balancer `faek`; did you mean `fake`?"),
