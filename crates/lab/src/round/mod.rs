@@ -256,6 +256,7 @@ impl RunningRound<'_> {
     }
 
     /// Reports databases and balancers that this machine lacks before the first trial, not when it fails.
+    /// Other machines report theirs when a launch reaches them.
     fn check_others(&mut self) -> Result<(), LabError> {
         let RoundContext { provisioner, starter, databases, balancers, fleet, .. } = *self.context;
         if fleet.is_some() {
