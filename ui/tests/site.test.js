@@ -332,7 +332,7 @@ function isShown(cell, { mean, median, min, max }) {
 }
 
 test("direct beside balanced stands above the ranking, in a report of one file too", async () => {
-  const from = join(root, "history/tetration-2026-11-21");
+  const from = join(root, "history/archive/tetration-2026-11-21");
   const json = spawnSync(paceline, ["report", "--from", from, "--format", "json"], { encoding: "utf8", maxBuffer: 1 << 28 });
   assert.equal(json.status, 0, json.stderr);
   const pairings = JSON.parse(json.stdout).pairings.filter((one) => one.workload === "home" && one.form === "single" && one.loop_kind === "closed");

@@ -165,7 +165,7 @@ fn a_missing_target_is_an_error_of_the_environment() {
 #[test]
 fn a_round_does_not_differ_from_itself() {
     let history = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../history");
-    let round = "tetration-2026-11-21";
+    let round = "archive/tetration-2026-11-21";
     let output = paceline(&history, &["compare", round, round, "--format", "json"]);
     let cells: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));

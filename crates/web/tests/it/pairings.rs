@@ -72,7 +72,7 @@ fn shows_added(cell: &str, figure: &Value) -> bool {
 
 #[test]
 fn direct_beside_balanced_has_the_numbers_of_the_json_report() {
-    let [page, report] = page_and_report("tetration-2026-11-21");
+    let [page, report] = page_and_report("archive/tetration-2026-11-21");
     let (pages, pairings) = (list(&page, "pairings"), list(&report, "pairings"));
     assert_eq!(pages.len(), pairings.len(), "this round has no other twins");
     let mut loops = BTreeSet::new();
