@@ -8,11 +8,15 @@ use crate::facts::{
     throttled_share,
 };
 use crate::{MIN_ACHIEVED, TypedVerdict, judged_times};
-use paceline_record::{CoreTime, Generator, Loader, Run, Severity, Times};
+use paceline_record::{CoreTime, Generator, Loader, Run, Severity, Times, Trial};
 use paceline_stats::time_text;
 
-/// A generator busier than this share of a core was the bottleneck, or close to it.
+/// A generator busier than this share of a core was the bottleneck, or close to it, unless the server was full.
 pub const MAX_GENERATOR_BUSY: f64 = 0.9;
+/// A generator busier than this hardly ever waited for the server: it was the bottleneck, however busy the server was.
+const GENERATOR_FULL: f64 = 0.97;
+/// A server that used this share of its cores was full: with a faster generator its rate could grow by 5 %.
+const SERVER_FULL: f64 = 0.95;
 /// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
 /// other work. The self-test calls a machine unfit above the same share.
 pub const MAX_DISTURBANCE: f64 = 0.1;
@@ -45,11 +49,30 @@ pub(crate) fn disturbance(share: f64) -> Option<Severity> {
     }
 }
 
+/// Whether the generator was the bottleneck of a run, given the share of its cores that the server used, if it is known.
+/// A generator that is nearly full beside a full server is not: the server limits the rate.
+pub(crate) fn is_bound(run: &Run, server_utilization: Option<f64>) -> bool {
+    let busy = run.generator.utilization;
+    let server_is_full = server_utilization >= Some(SERVER_FULL);
+    busy > MAX_GENERATOR_BUSY && (busy > GENERATOR_FULL || !server_is_full)
+}
+
+/// Whether the generator was the bottleneck of a trial with this run.
+pub fn is_generator_bound(trial: &Trial, run: &Run) -> bool {
+    is_bound(run, server_utilization(trial))
+}
+
+/// The share of its cores that a trial's server used, if it was measured.
+pub(crate) fn server_utilization(trial: &Trial) -> Option<f64> {
+    trial.usage.as_ref().map(|usage| usage.utilization)
+}
+
 /// A closed loop's rate is then a minimum; an open loop that did not deliver its load does not measure the server.
 pub(crate) fn bound(run: &Run) -> Option<TypedVerdict> {
     let delivered = !is_open(run) || achieved_share(run) >= MIN_ACHIEVED;
     let severity = if delivered { Severity::Caution } else { Severity::Invalid };
-    (run.generator.utilization > MAX_GENERATOR_BUSY).then_some(TypedVerdict::GeneratorBound {
+    let server_utilization = run.server.as_ref().map(|server| server.utilization);
+    is_bound(run, server_utilization).then_some(TypedVerdict::GeneratorBound {
         generator_utilization: run.generator.utilization,
         threads: run.generator.threads,
         severity,

@@ -29,7 +29,7 @@ mod verdict;
 pub use answers::MAX_NOT_OK_SHARE;
 pub use cpu_parts::{CpuPart, cpu_parts_of_run, cpu_parts_of_trial};
 pub use facts::{MIN_ACHIEVED, MIN_FULL, achieved_share, core_list, percentiles_of_run};
-pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY};
+pub use generator::{MAX_DISTURBANCE, MAX_GENERATOR_BUSY, is_generator_bound};
 pub use limit::{cores_with_paceline, run_limit};
 pub use memory::is_server_short_of_memory;
 pub use metric::{
@@ -44,7 +44,7 @@ pub use trial::{FullCore, full_cores, process_name, trial_limit, trial_verdicts}
 pub use usable::unusable_because;
 pub use verdict::{Scope, VerdictDoc, verdict_reference};
 
-use paceline_record::{Run, Verdict};
+use paceline_record::{Run, Trial, Verdict};
 
 /// A judge of a run.
 type Judge = fn(&Run) -> Option<TypedVerdict>;
@@ -120,6 +120,18 @@ pub fn judge_run(run: &mut Run, gates: &[gate::Gate]) {
     run.not_ok_share_allowed = gate::not_ok_share_allowed(gates, run.total.counts.scheduled);
     run.verdicts = run_verdicts(run);
     run.gates = gate::judge(gates, run);
+}
+
+/// Judges a trial: adds its verdicts and sets its limit. Its run was judged without the server's figures; with them a
+/// busy generator may not have been the bottleneck.
+pub fn judge_trial(trial: &mut Trial) {
+    let found = trial_verdicts(trial);
+    trial.verdicts.extend(found);
+    trial.limit = trial_limit(trial);
+    let server_utilization = generator::server_utilization(trial);
+    if let Some(run) = trial.run.as_mut().filter(|run| !generator::is_bound(run, server_utilization)) {
+        run.verdicts.retain(|verdict| verdict.name != VerdictName::GeneratorBound.as_str());
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use crate::memory::memory_shortage;
 use crate::server::behind_s;
-use crate::{MAX_GENERATOR_BUSY, MAX_NOT_OK_SHARE, MIN_FULL, most_delayed_share, overload};
+use crate::{MAX_NOT_OK_SHARE, MIN_FULL, generator, most_delayed_share, overload};
 use paceline_record::{Limit, LimitKind, MemoryUse, Run, ServerUse};
 use paceline_stats::{counted, percent_text, plural, ratio};
 
@@ -21,7 +21,10 @@ pub(crate) type LimitResult = Option<(LimitKind, String)>;
 pub fn run_limit(run: &Run) -> Limit {
     let memory_use = run.server.as_ref().and_then(|server| server.memory.as_ref());
     let more = |(kind, evidence)| (kind, format!("{evidence}: give it more threads (-t) or other cores"));
-    let found = errors(run).or_else(|| memory(memory_use)).or_else(|| generator(run).map(more));
+    let server_utilization = run.server.as_ref().map(|server| server.utilization);
+    let found = errors(run)
+        .or_else(|| memory(memory_use))
+        .or_else(|| generator_bound(run, server_utilization).map(more));
     let (kind, evidence) = found.unwrap_or_else(|| server(run));
     Limit { kind, evidence }
 }
@@ -39,11 +42,10 @@ pub(crate) fn memory(memory_use: Option<&MemoryUse>) -> LimitResult {
     Some((LimitKind::Memory, memory_shortage(memory_use?)?))
 }
 
-pub(crate) fn generator(run: &Run) -> LimitResult {
-    let busy = run.generator.utilization;
-    (busy > MAX_GENERATOR_BUSY).then(|| {
-        (LimitKind::Generator, format!("the generator's busiest thread was {} busy", percent_text(busy)))
-    })
+pub(crate) fn generator_bound(run: &Run, server_utilization: Option<f64>) -> LimitResult {
+    let busy = percent_text(run.generator.utilization);
+    generator::is_bound(run, server_utilization)
+        .then(|| (LimitKind::Generator, format!("the generator's busiest thread was {busy} busy")))
 }
 
 /// The part of the cores that a server used, in words, and how busy its busiest thread was, if that is known.

@@ -129,9 +129,10 @@ verdict_table! {
     }
     => "The file of a request's body was modified or became unreadable during the run. Send a copy that nothing changes.";
 
-    /// The busiest generator thread was busy for more than 90 % of the window. In a closed loop the rate is then a
-    /// minimum, printed with "at least" or `≥`. An open loop that also delivered less than 99 % of its schedule is
-    /// invalid: it is unknown whether the generator or the server was the bottleneck.
+    /// The busiest generator thread was busy for more than 97 % of the window, or for more than 90 % while the server
+    /// used less than 95 % of its cores or its use of them is unknown. In a closed loop the rate is then a minimum,
+    /// printed with "at least" or `≥`. An open loop that also delivered less than 99 % of its schedule is invalid: it is
+    /// unknown whether the generator or the server was the bottleneck.
     GeneratorBound "generator_bound" Run [Generator] [Caution, Invalid: *severity]
     "The load generator was the bottleneck."
     {

@@ -559,6 +559,17 @@ fn a_busy_generator_was_the_limit() {
     assert_eq!(verdicts(closed(), busy(0.9)), []);
     assert_eq!(verdicts(closed(), busy(0.91)), caution("generator_bound"));
     assert_eq!(verdicts(sound(), busy(0.91)), caution("generator_bound"), "it delivered what was asked");
+    let beside = |used: f64, share: f64| {
+        move |run: &mut Run| {
+            run.server = Some(fixture::server_use(1, 10.0 * used));
+            busy(share)(run);
+        }
+    };
+    assert_eq!(verdicts(closed(), beside(0.94, 0.97)), caution("generator_bound"));
+    let of_full_server = verdicts(closed(), beside(0.95, 0.97));
+    assert!(of_full_server.iter().all(|(name, _)| name != "generator_bound"), "{of_full_server:?}");
+    let of_both = verdicts(closed(), beside(1.0, 0.98));
+    assert!(of_both.iter().any(|(name, _)| name == "generator_bound"), "a server may spin: {of_both:?}");
     let short = |run: &mut Run| (busy(0.91)(run), answered(980)(run)).0;
     let named = verdicts(sound(), short);
     assert_eq!(named, [invalid("generator_bound"), caution("saturated")].concat());

@@ -15,7 +15,7 @@ use crate::recovery::after_database_end;
 use paceline_catalogue::{Cell, LoadHttp};
 use paceline_host::system;
 use paceline_host::tree::TreeSample;
-use paceline_judge::{TypedVerdict, trial_limit, trial_verdicts};
+use paceline_judge::{TypedVerdict, judge_trial};
 use paceline_record::{
     Balancing, CpuSource, Environment, Fault, FaultKind, InjectedFault, MemoryUse, PackageEnergy, Pinning,
     ProcessRole, ProcessUse, Route, Run, SCHEMA, Sample, Server, Stage, Trial, Usage, Verdict,
@@ -390,9 +390,7 @@ pub fn with_environment(mut trial: Trial, environment: &Environment) -> Trial {
 }
 
 fn judged(mut trial: Trial) -> Trial {
-    let verdicts = trial_verdicts(&trial);
-    trial.verdicts.extend(verdicts);
-    trial.limit = trial_limit(&trial);
+    judge_trial(&mut trial);
     trial
 }
 

@@ -95,7 +95,9 @@ impl LimitKind {
             Self::ServerThread => {
                 "one core or thread of the server was at least 90 % busy while others were free"
             }
-            Self::Generator => "the generator's core was over 90 % busy: the server may be faster",
+            Self::Generator => {
+                "the generator's core was over 90 % busy while the server had time left: the server may be faster"
+            }
             Self::Balancer => {
                 "the balancer's cores were at least 90 % busy, mostly with the balancer's own work"
             }

@@ -9,7 +9,7 @@ use crate::figure::{Figure, times_of};
 use crate::launch::{CellTrials, UsableTrial};
 use crate::machine::RoundMachines;
 use crate::row::rate_is_minimum;
-use paceline_judge::MAX_GENERATOR_BUSY;
+use paceline_judge::is_generator_bound;
 use paceline_record::{LoopKind, Times, Trial, VariantKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -159,7 +159,7 @@ fn row(
     let ratios =
         pairs.iter().filter(|(base, _)| kind == LoopKind::Closed && base.run.rate_per_s.achieved > 0.0);
     let is_bound = |launch: &UsableTrial<'_>| {
-        launch.run.generator.utilization > MAX_GENERATOR_BUSY || rate_is_minimum(launch.run)
+        is_generator_bound(launch.trial, launch.run) || rate_is_minimum(launch.run)
     };
     Some(PairRow {
         server: server.to_owned(),

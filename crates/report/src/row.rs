@@ -6,7 +6,7 @@
 
 use crate::figure::Figures;
 use crate::launch::{CellTrials, UsableTrial};
-use paceline_judge::{self as judge, Better, MAX_GENERATOR_BUSY, MIN_ACHIEVED, Metric, VerdictName};
+use paceline_judge::{self as judge, Better, MIN_ACHIEVED, Metric, VerdictName};
 use paceline_record::{
     Blame, FoundCapacity, FrameworkPackage, Limit, LimitKind, Load, LoopKind, Run, Server, Severity, Stage,
     Verdict,
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub enum Standing {
     /// It measures the server, and is ranked.
     Ranked,
-    /// The generator was busier than 90 % of its core in some launch: the server can do at least this.
+    /// The generator was the bottleneck in some launch: the server can do at least this.
     GeneratorBound,
     /// Open loop: in some launch less than 99 % of the scheduled requests were answered in the window, or the queue
     /// grew.
@@ -152,11 +152,20 @@ impl Row {
     }
 }
 
+/// The recorded limit of a launch. Older records are judged again if they have none, or if it is a busy generator beside
+/// a full server.
+fn launch_limit(launch: &UsableTrial<'_>) -> Option<Limit> {
+    let is_refuted = |limit: &Limit| {
+        let is_of_loop = launch.trial.capacity.is_none() && limit.kind == LimitKind::Generator;
+        is_of_loop && !judge::is_generator_bound(launch.trial, launch.run)
+    };
+    let recorded = launch.trial.limit.clone().filter(|limit| !is_refuted(limit));
+    recorded.or_else(|| judge::trial_limit(launch.trial))
+}
+
 /// The limit of most launches. What the others had is added to the evidence.
 fn limit(launches: &[&UsableTrial<'_>]) -> Option<Limit> {
-    let judged =
-        |launch: &&UsableTrial<'_>| launch.trial.limit.clone().or_else(|| judge::trial_limit(launch.trial));
-    let limits: Vec<Limit> = launches.iter().filter_map(judged).collect();
+    let limits: Vec<Limit> = launches.iter().filter_map(|launch| launch_limit(launch)).collect();
     let mut counts: BTreeMap<LimitKind, usize> = BTreeMap::new();
     limits.iter().for_each(|limit| *counts.entry(limit.kind).or_default() += 1);
     let (kind, _) = counts.iter().rev().max_by_key(|(_, count)| **count)?;
@@ -173,7 +182,7 @@ fn limit(launches: &[&UsableTrial<'_>]) -> Option<Limit> {
 
 fn standing(launches: &[&UsableTrial<'_>], load: &Load) -> Standing {
     let any = |test: &dyn Fn(&UsableTrial<'_>) -> bool| launches.iter().any(|launch| test(launch));
-    let bound = any(&|launch| launch.run.generator.utilization > MAX_GENERATOR_BUSY);
+    let bound = any(&|launch| judge::is_generator_bound(launch.trial, launch.run));
     let short = load.kind == LoopKind::Open && any(&|launch| fell_short(launch));
     if load.capacity.is_some() && !launches.is_empty() {
         return standing_of_search(launches);
@@ -320,9 +329,11 @@ pub struct Failure {
     pub launches: u32,
 }
 
-/// The verdicts of a launch, on its run and its trial.
+/// The verdicts of a launch, on its run and its trial, without a recorded one that its server's figures refute.
 pub fn verdicts<'a>(launch: &UsableTrial<'a>) -> impl Iterator<Item = &'a Verdict> {
-    launch.run.verdicts.iter().chain(&launch.trial.verdicts)
+    let is_bound = judge::is_generator_bound(launch.trial, launch.run);
+    let stands = move |verdict: &&Verdict| is_bound || verdict.name != VerdictName::GeneratorBound.as_str();
+    launch.run.verdicts.iter().chain(&launch.trial.verdicts).filter(stands)
 }
 
 /// The names of verdicts.

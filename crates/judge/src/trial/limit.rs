@@ -8,7 +8,7 @@ use super::database::database_bound;
 use super::server_network_bound;
 use crate::facts::is_open;
 use crate::limit::{self, LimitResult, MIN_DELAYED, cores_used};
-use crate::{MIN_ACHIEVED, MIN_FULL, TypedVerdict, loaders, overload};
+use crate::{MIN_ACHIEVED, MIN_FULL, TypedVerdict, generator, loaders, overload};
 use paceline_record::{Limit, LimitKind, ProcessRole, ProcessUse, Run, Trial};
 use paceline_stats::{bytes_text, count_text, counted, percent_text};
 
@@ -25,7 +25,7 @@ pub fn trial_limit(trial: &Trial) -> Option<Limit> {
         |_, run| limit::errors(run),
         |trial, _| limit::memory(trial.memory.as_ref()),
         offered_rate,
-        |_, run| limit::generator(run),
+        |trial, run| limit::generator_bound(run, generator::server_utilization(trial)),
         network,
         balancer,
         database_full,
@@ -247,10 +247,12 @@ mod tests {
     #[test]
     fn the_limit_of_a_closed_loop_follows_from_its_figures() {
         type Change = fn(&mut Trial, &mut Run);
-        let cases: [(LimitKind, f64, Change); 8] = [
+        let cases: [(LimitKind, f64, Change); 10] = [
             (LimitKind::ServerCpu, 0.99, |_, _| {}),
             (LimitKind::Waiting, 0.3, |_, _| {}),
-            (LimitKind::Generator, 0.99, |_, run| run.generator.utilization = 0.95),
+            (LimitKind::Generator, 0.94, |_, run| run.generator.utilization = 0.95),
+            (LimitKind::ServerCpu, 0.95, |_, run| run.generator.utilization = 0.95),
+            (LimitKind::Generator, 1.0, |_, run| run.generator.utilization = 0.98),
             (LimitKind::Errors, 0.99, |_, run| {
                 (run.total.counts.ok, run.total.counts.bad_status) = (9_000, 1_000)
             }),

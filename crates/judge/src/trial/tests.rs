@@ -26,6 +26,23 @@ fn a_sound_trial_has_no_verdict() {
 }
 
 #[test]
+fn a_full_server_takes_back_that_the_generator_was_the_limit() {
+    let judged = |used: f64| {
+        let mut run = run(0);
+        run.loop_.kind = LoopKind::Closed;
+        (run.loop_.offered_per_s, run.rate_per_s.offered) = (None, None);
+        run.generator.utilization = 0.95;
+        run.verdicts = crate::run_verdicts(&run);
+        let mut judged = Trial { run: Some(run), usage: Some(usage(CpuSource::Cgroup, used)), ..trial() };
+        crate::judge_trial(&mut judged);
+        let is_named = crate::VerdictName::GeneratorBound.is_in(&judged.run.as_ref().unwrap().verdicts);
+        (is_named, judged.limit.map(|limit| limit.kind))
+    };
+    assert_eq!(judged(0.94), (true, Some(LimitKind::Generator)));
+    assert_eq!(judged(0.95), (false, Some(LimitKind::ServerCpu)));
+}
+
+#[test]
 fn a_search_without_a_capacity_has_a_reason() {
     let window =
         |offered_per_s: f64| SearchedRate { offered_per_s, achieved_per_s: 1.0, outcome: "miss".into() };

@@ -421,7 +421,7 @@ fn legend_of_ranks(tables: &[Table]) -> Vec<LegendEntry> {
         (
             any(Standing::GeneratorBound),
             "≥ req/s",
-            "the true rate is at least this: the load generator was over 90 % busy",
+            "the true rate is at least this: the load generator was the bottleneck",
         ),
         (
             any(Standing::Disturbed),

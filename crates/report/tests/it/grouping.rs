@@ -6,7 +6,7 @@
 use crate::built::{self, Seen};
 use paceline_judge::Metric;
 use paceline_record::{
-    Blame, FrameworkPackage, LimitKind, Load, PackageEnergy, Severity, Stage, Tool, Trial, WarmUp,
+    Blame, FrameworkPackage, Limit, LimitKind, Load, PackageEnergy, Severity, Stage, Tool, Trial, WarmUp,
 };
 use paceline_report::{CopyTally, Options, Report, Standing, copies_text};
 
@@ -264,6 +264,23 @@ fn an_invalid_launch_is_not_ranked_because_the_generator_was_busy_too() {
     assert_eq!(standing(&trial), Standing::GeneratorBound);
     trial.verdicts.push(built::verdict("failed_requests", Blame::Server, Severity::Invalid, "See to it."));
     assert_eq!(standing(&trial), Standing::Invalid);
+}
+
+#[test]
+fn a_busy_generator_is_not_the_limit_of_a_full_server() {
+    let full = Seen { generator: 0.95, server_cpu_us: 990.0, ..SEEN };
+    let mut trial = built::trial("go-nethttp", &built::closed(), 0, full);
+    let run = trial.run.as_mut().unwrap();
+    run.verdicts.push(built::verdict(
+        "generator_bound",
+        Blame::Generator,
+        Severity::Caution,
+        "More threads.",
+    ));
+    trial.limit = Some(Limit { kind: LimitKind::Generator, evidence: String::new() });
+    let row = Report::new(&built::round(), &[trial]).tables[0].rows[0].clone();
+    assert_eq!((row.standing, row.verdicts), (Standing::Ranked, Vec::new()));
+    assert_eq!(row.limit.map(|limit| limit.kind), Some(LimitKind::ServerCpu));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) fn pairing(pairing: &Pairing, on: &str) -> Sheet {
     };
     let heads = ["server".to_owned()].into_iter().chain(rates).chain(between).chain(cpu).collect();
     let bound = pairing.rows.iter().any(|row| row.is_generator_bound || row.twin_is_generator_bound);
-    let note = "≥, ≤ and ~ mark ratios of rates that may be too low, because the generator's core was over 90 % busy or it was disturbed. ≥: the \
+    let note = "≥, ≤ and ~ mark ratios of rates that may be too low, because the generator was the bottleneck or was disturbed. ≥: the \
                 numerator may be too low, so the true ratio is at least this; ≤: the denominator, so it is at most \
                 this; ~: both, so it may be higher or lower";
     Sheet {
