@@ -2377,7 +2377,7 @@ export type Route = "direct" | "balanced" | "spread";
 
 /** One server in a table. */
 export interface RowPage {
-  /** What failed. */
+  /** What failed, and the launches that are left out. */
   failures: (Failure)[];
   /** Launches that were planned. */
   launches_planned: number;

@@ -3,10 +3,13 @@
 //! Called for tables, pairings and balanced tables; `start.rs` counts start-ups by launch. The lab decides which trials
 //! are repeated; a trial's verdicts show whether the machine spoiled it.
 
-use paceline_judge::row_verdicts;
-use paceline_record::{Fault, LoopKind, Run, Stage, Trial, Verdict};
+use paceline_judge::{self as judge, VerdictName, row_verdicts};
+use paceline_record::{Blame, Fault, LoopKind, Run, Severity, Stage, Trial, Verdict};
 use paceline_stats::whole;
 use std::collections::BTreeMap;
+
+/// Spoiled launches of a row are left out if at least so many others are sound: enough to see how launches differ.
+const ENOUGH_SOUND: usize = 3;
 
 /// A trial with a usable run.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +32,10 @@ impl<'a> UsableTrial<'a> {
 pub struct CellTrials<'a> {
     /// One for each repeat that has a usable trial, in the order of repeats.
     pub usable: Vec<UsableTrial<'a>>,
-    /// Verdicts on all of them together.
+    /// Launches that the machine or a stall of the generator spoiled, with the name of the verdict, where enough others
+    /// are sound. What spoils a launch does not depend on the server, so leaving it out favours none.
+    pub left_out: Vec<(UsableTrial<'a>, &'a str)>,
+    /// Verdicts on all usable ones together.
     pub together: Vec<Verdict>,
     /// For each repeat without a usable trial, its last trial and the reason.
     pub failed: Vec<(&'a Trial, Fault)>,
@@ -45,15 +51,55 @@ impl<'a> CellTrials<'a> {
                 None => sorted.failed.extend(tries.last().map(|trial| (*trial, fault_of(trial)))),
             }
         }
+        sorted.leave_out_spoiled();
         sorted.together = row_verdicts(sorted.usable.iter().map(|launch| launch.run));
         sorted
+    }
+
+    /// The number of launches with a trial, usable or not.
+    pub fn measured(&self) -> usize {
+        self.usable.len() + self.left_out.len() + self.failed.len()
+    }
+
+    fn leave_out_spoiled(&mut self) {
+        let is_invalid = |launch: &UsableTrial<'_>| invalid(launch).next().is_some();
+        if self.usable.iter().filter(|launch| !is_invalid(launch)).count() < ENOUGH_SOUND {
+            return;
+        }
+        for launch in std::mem::take(&mut self.usable) {
+            match spoiled_by(&launch) {
+                Some(verdict) => self.left_out.push((launch, verdict)),
+                None => self.usable.push(launch),
+            }
+        }
     }
 }
 
 /// The trials of one cell from which its figures come: one for each repeat that has a usable trial, in the order of
-/// repeats. The others are attempts that failed or that were repeated.
+/// repeats. The others are attempts that failed or were repeated, and launches that the machine spoiled.
 pub fn counted_trials<'a>(trials: &[&'a Trial]) -> Vec<&'a Trial> {
-    attempts(trials).iter().filter_map(|tries| Some(counted(tries)?.trial)).collect()
+    CellTrials::from_trials(trials).usable.into_iter().map(|launch| launch.trial).collect()
+}
+
+/// The verdicts of a launch, on its run and its trial, without a recorded one that its server's figures refute.
+pub fn verdicts<'a>(launch: &UsableTrial<'a>) -> impl Iterator<Item = &'a Verdict> {
+    let is_bound = judge::is_generator_bound(launch.trial, launch.run);
+    let stands = move |verdict: &&Verdict| is_bound || verdict.name != VerdictName::GeneratorBound.as_str();
+    launch.run.verdicts.iter().chain(&launch.trial.verdicts).filter(stands)
+}
+
+fn invalid<'a>(launch: &UsableTrial<'a>) -> impl Iterator<Item = &'a Verdict> {
+    verdicts(launch).filter(|verdict| verdict.severity == Severity::Invalid)
+}
+
+/// The first of the verdicts that make a launch invalid, if all of them blame the machine or a stall of the generator. A
+/// generator that was too slow for a server would be so in another launch too.
+fn spoiled_by<'a>(launch: &UsableTrial<'a>) -> Option<&'a str> {
+    let is_of_machine = |verdict: &Verdict| {
+        matches!(verdict.blame, Blame::Environment | Blame::Generator)
+            && verdict.name != VerdictName::GeneratorBound.as_str()
+    };
+    invalid(launch).all(is_of_machine).then(|| invalid(launch).next())?.map(|verdict| &*verdict.name)
 }
 
 /// The attempts at each repeat, in the order in which they ran.

@@ -5,7 +5,7 @@
 //! all rows are known.
 
 use crate::figure::Figures;
-use crate::launch::{CellTrials, UsableTrial};
+use crate::launch::{CellTrials, UsableTrial, verdicts};
 use paceline_judge::{self as judge, Better, MIN_ACHIEVED, Metric, VerdictName};
 use paceline_record::{
     Blame, FoundCapacity, FrameworkPackage, Limit, LimitKind, Load, LoopKind, Run, Server, Severity, Stage,
@@ -87,6 +87,10 @@ pub struct Row {
     pub severity: Option<Severity>,
     /// The launches that failed, by reason.
     pub failures: Vec<Failure>,
+    /// The number of launches that the machine spoiled, by verdict. They are left out where at least three others are
+    /// sound.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, u32>,
 }
 
 impl Row {
@@ -100,12 +104,13 @@ impl Row {
             standing: standing(&usable, load),
             server: subject(servers),
             launches_usable: usable.len() as u32,
-            launches_planned: planned.max((usable.len() + launches.failed.len()) as u32),
+            launches_planned: planned.max(launches.measured() as u32),
             figures: Figures::from_launches(&usable),
             limit: limit(&usable),
             severity: verdicts.first().map(|(severity, _)| *severity),
             verdicts: names(verdicts),
             failures: failures(launches),
+            left_out: left_out(launches),
         }
     }
 
@@ -329,13 +334,6 @@ pub struct Failure {
     pub launches: u32,
 }
 
-/// The verdicts of a launch, on its run and its trial, without a recorded one that its server's figures refute.
-pub fn verdicts<'a>(launch: &UsableTrial<'a>) -> impl Iterator<Item = &'a Verdict> {
-    let is_bound = judge::is_generator_bound(launch.trial, launch.run);
-    let stands = move |verdict: &&Verdict| is_bound || verdict.name != VerdictName::GeneratorBound.as_str();
-    launch.run.verdicts.iter().chain(&launch.trial.verdicts).filter(stands)
-}
-
 /// The names of verdicts.
 fn names(verdicts: Vec<(Severity, &str)>) -> Vec<String> {
     verdicts.into_iter().map(|(_, name)| name.to_owned()).collect()
@@ -398,6 +396,12 @@ pub fn failures(launches: &CellTrials<'_>) -> Vec<Failure> {
         }
     }
     failures
+}
+
+fn left_out(launches: &CellTrials<'_>) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    launches.left_out.iter().for_each(|(_, name)| *counts.entry((*name).to_owned()).or_default() += 1);
+    counts
 }
 
 /// The last non-empty line of a log, shortened: some programs print a page in one line.

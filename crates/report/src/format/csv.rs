@@ -151,7 +151,9 @@ fn joined(values: impl Iterator<Item = impl ToString>) -> String {
 
 fn failures(line: &CsvLine<'_>) -> String {
     let failures = line.row.failures.iter();
-    joined(failures.map(|f| format!("{}x {}: {}", f.launches, word(&f.stage), f.message)))
+    let failures = failures.map(|f| format!("{}x {}: {}", f.launches, word(&f.stage), f.message));
+    let left_out = line.row.left_out.iter();
+    joined(failures.chain(left_out.map(|(verdict, launches)| format!("{launches}x left out: {verdict}"))))
 }
 
 impl<'a> CsvLine<'a> {

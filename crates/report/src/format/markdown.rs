@@ -179,8 +179,20 @@ fn list(text: &mut MarkdownText, table: &Table) {
             )
         })
     });
+    let left_out = table.rows.iter().flat_map(|row| {
+        row.left_out.iter().map(|(verdict, launches)| {
+            markdown!(
+                "- {}: {} of {} left out, because the machine spoiled {}: `{}`\n",
+                row.server.id,
+                *launches,
+                counted(row.launches_planned, "launch", "launches"),
+                if *launches == 1 { "it" } else { "them" },
+                MarkdownText::key(verdict)
+            )
+        })
+    });
     let energy = sentences::energy(table).map(|energy| markdown!("- {}\n", sentence(&energy)));
-    let lines: MarkdownText = notes.chain(failures).chain(energy).collect();
+    let lines: MarkdownText = notes.chain(failures).chain(left_out).chain(energy).collect();
     if !lines.as_str().is_empty() {
         text.push(&MarkdownText::literal("\n"));
         text.push(&lines);

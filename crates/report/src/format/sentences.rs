@@ -456,7 +456,7 @@ fn legend_of_columns(tables: &[Table]) -> Vec<LegendEntry> {
         (
             rows().any(|r| r.is_measured() && r.launches_usable < r.launches_planned),
             "used",
-            "usable launches out of the planned launches; the others are listed under failures",
+            "usable launches out of the planned launches; the others failed, or the machine spoiled them",
         ),
         (
             closed,

@@ -13,6 +13,7 @@ use crate::row::{Row, Standing};
 use crate::{Align, Failure, Grid, Machine, Report, Table};
 use anstyle::{AnsiColor, Style};
 use paceline_escape::{Printable, TerminalText};
+use paceline_stats::counted;
 use std::collections::BTreeMap;
 use unicode_width::UnicodeWidthStr;
 
@@ -45,6 +46,7 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
         page.machine(machine, false);
     }
     page.failures(report);
+    page.spoiled(report);
     let routed = routed_sheets(report).map(|(_, sheet)| sheet);
     routed.chain(sheets(report, options.full)).for_each(|sheet| page.sheet(&sheet));
     if options.full {
@@ -72,6 +74,11 @@ pub(super) fn render(report: &Report, options: Options) -> Printable {
         tables => page.foot(tables, &notes),
     }
     page.text.into()
+}
+
+/// A table, and in how many launches of one of its rows.
+fn place(table: &Table, row: &Row, launches: u32) -> String {
+    format!("{} ({launches} of {})", sentences::title(table), row.launches_planned)
 }
 
 /// The indentation of the second line of a note.
@@ -244,12 +251,7 @@ impl Page {
         for table in &report.tables {
             for row in &table.rows {
                 for failure in &row.failures {
-                    let at = format!(
-                        "{} ({} of {})",
-                        sentences::title(table),
-                        failure.launches,
-                        row.launches_planned
-                    );
+                    let at = place(table, row, failure.launches);
                     groups.entry((&row.server.id, failure)).or_default().push(at);
                 }
             }
@@ -270,6 +272,35 @@ impl Page {
             if !failure.printed_last.is_empty() {
                 self.prose("      ", &format!("last line printed: {}", failure.printed_last), DIM);
             }
+        }
+    }
+
+    /// The launches that the machine spoiled: their number, or each verdict once with the places where it occurred.
+    fn spoiled(&mut self, report: &Report) {
+        let mut places: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+        let mut count = 0;
+        for table in &report.tables {
+            for row in &table.rows {
+                for (verdict, launches) in &row.left_out {
+                    count += launches;
+                    let at = place(table, row, *launches);
+                    places.entry((&row.server.id, verdict)).or_default().push(at);
+                }
+            }
+        }
+        if count == 0 {
+            return;
+        }
+        self.blank();
+        let trials = counted(count, "trial is", "trials are");
+        let it = if count == 1 { "it" } else { "them" };
+        let line = format!("{trials} left out, because the machine spoiled {it}");
+        if !self.options.full {
+            return self.prose("", &format!("{line}: see --full"), DIM);
+        }
+        self.prose("", &line, BOLD);
+        for ((server, verdict), places) in places {
+            self.prose(&format!("  {server}  "), &format!("{verdict}: {}", places.join("; ")), DIM);
         }
     }
 

@@ -7,6 +7,7 @@ use super::*;
 use crate::figure::Figures;
 use crate::row::Subject;
 use paceline_stats::Random;
+use std::collections::BTreeMap;
 
 /// Three launches about a mean.
 fn figure(mean: f64, half: f64) -> Figure {
@@ -39,6 +40,7 @@ fn row(id: &str, standing: Standing, per_s: Figure, cpu: Option<Figure>) -> Row 
         verdicts: Vec::new(),
         severity: None,
         failures: Vec::new(),
+        left_out: BTreeMap::new(),
     }
 }
 

@@ -203,6 +203,28 @@ fn a_launch_that_was_only_disturbed_leaves_a_minimum() {
 }
 
 #[test]
+fn spoiled_launches_are_left_out_where_enough_others_are_sound() {
+    let row = |verdicts: &[(&str, Blame)], launches: u32| {
+        let mut trials: Vec<Trial> =
+            (0..launches).map(|repeat| built::trial("go-nethttp", &built::closed(), repeat, SEEN)).collect();
+        for (name, blame) in verdicts {
+            trials[1].verdicts.push(built::verdict(name, *blame, Severity::Invalid, "Repeat it."));
+        }
+        Report::new(&built::round(), &trials).tables.swap_remove(0).rows.swap_remove(0)
+    };
+    let steal = ("steal", Blame::Environment);
+    let sound = row(&[steal], 4);
+    assert_eq!((sound.standing, sound.launches_usable, sound.launches_planned), (Standing::Ranked, 3, 4));
+    assert_eq!(sound.left_out.into_iter().collect::<Vec<_>>(), [("steal".to_owned(), 1)]);
+    assert_eq!(sound.verdicts, [] as [&str; 0]);
+    assert_eq!(row(&[steal], 3).standing, Standing::Disturbed, "two sound launches are too few");
+    let with_fault = row(&[steal, ("failed_requests", Blame::Server)], 4);
+    assert_eq!((with_fault.standing, with_fault.left_out.len()), (Standing::Invalid, 0));
+    let bound = row(&[("generator_bound", Blame::Generator)], 4);
+    assert_eq!(bound.left_out.len(), 0, "it would be so again");
+}
+
+#[test]
 fn the_cpu_time_of_a_request_is_divided_where_every_figure_is_shown() {
     let mut trial = built::trial("go-nethttp", &built::closed(), 0, SEEN);
     let usage = trial.usage.as_mut().unwrap();

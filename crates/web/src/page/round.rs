@@ -7,7 +7,7 @@ use super::explanation::{self, Explanation};
 use super::index::plan_about;
 use super::metric::{FigurePage, MetricPage, figure, judged, metrics};
 use super::ties;
-use paceline_record::{Limit, Load, Pinning, Round, Server, Severity, Trial, map_parallel};
+use paceline_record::{Limit, Load, Pinning, Round, Server, Severity, Stage, Trial, map_parallel};
 use paceline_report::{
     About, Beside, Failure, Machine, Note, Pairing, Report, RoundMachines, Row, Sheet, Standing, StartTable,
     Table, WarmUpTable, counted_trials, framework_packages, resolution, routed_sheets,
@@ -209,7 +209,7 @@ pub struct RowPage {
     pub verdicts: Vec<String>,
     /// The worst severity among them; none without a verdict.
     pub severity: Option<Severity>,
-    /// What failed.
+    /// What failed, and the launches that are left out.
     pub failures: Vec<Failure>,
     /// Its trials in the order they ran.
     pub trials: Vec<TrialEntry>,
@@ -353,6 +353,12 @@ impl TablePage {
 impl RowPage {
     /// The row, without its figures.
     fn from_row(row: &Row, trials: Vec<TrialEntry>) -> Self {
+        let left_out = row.left_out.iter().map(|(verdict, launches)| Failure {
+            stage: Stage::Load,
+            message: format!("left out, because the machine spoiled it: {}", verdict.replace('_', " ")),
+            printed_last: String::new(),
+            launches: *launches,
+        });
         Self {
             server: row.server.id.clone(),
             standing: row.standing,
@@ -362,7 +368,7 @@ impl RowPage {
             limit: row.limit.as_ref().map(LimitPage::from_limit),
             verdicts: row.verdicts.clone(),
             severity: row.severity,
-            failures: row.failures.clone(),
+            failures: row.failures.iter().cloned().chain(left_out).collect(),
             trials,
         }
     }

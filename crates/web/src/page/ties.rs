@@ -135,6 +135,7 @@ mod tests {
     use crate::page::metric;
     use paceline_report::{Figure, Figures, Standing, Subject};
     use paceline_stats::Random;
+    use std::collections::BTreeMap;
 
     fn row(id: &str, memory: &[f64]) -> Row {
         let server = Subject {
@@ -161,6 +162,7 @@ mod tests {
             verdicts: Vec::new(),
             severity: None,
             failures: Vec::new(),
+            left_out: BTreeMap::new(),
         }
     }
 
