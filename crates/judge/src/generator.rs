@@ -15,7 +15,7 @@ use paceline_stats::time_text;
 pub const MAX_GENERATOR_BUSY: f64 = 0.9;
 /// A generator busier than this hardly ever waited for the server: it was the bottleneck, however busy the server was.
 const GENERATOR_FULL: f64 = 0.97;
-/// A server that used this share of its cores was full: with a faster generator its rate could grow by 5 %.
+/// A server that used this share of its cores was full: with a faster generator its rate could grow by 5.3 % at most.
 const SERVER_FULL: f64 = 0.95;
 /// Above this share of time lost to other processes or to the hypervisor the number is spoiled: one request in ten met
 /// other work. The self-test calls a machine unfit above the same share.

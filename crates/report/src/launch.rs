@@ -32,9 +32,9 @@ impl<'a> UsableTrial<'a> {
 pub struct CellTrials<'a> {
     /// One for each repeat that has a usable trial, in the order of repeats.
     pub usable: Vec<UsableTrial<'a>>,
-    /// Launches that the machine or a stall of the generator spoiled, with the name of the verdict, where enough others
-    /// are sound. What spoils a launch does not depend on the server, so leaving it out favours none.
-    pub left_out: Vec<(UsableTrial<'a>, &'a str)>,
+    /// The number of launches that the machine or a stall of the generator spoiled, by verdict, where enough others are
+    /// sound. What spoils a launch does not depend on the server, so leaving it out favours none.
+    pub left_out: BTreeMap<String, u32>,
     /// Verdicts on all usable ones together.
     pub together: Vec<Verdict>,
     /// For each repeat without a usable trial, its last trial and the reason.
@@ -57,8 +57,8 @@ impl<'a> CellTrials<'a> {
     }
 
     /// The number of launches with a trial, usable or not.
-    pub fn measured(&self) -> usize {
-        self.usable.len() + self.left_out.len() + self.failed.len()
+    pub fn measured(&self) -> u32 {
+        (self.usable.len() + self.failed.len()) as u32 + self.left_out.values().sum::<u32>()
     }
 
     fn leave_out_spoiled(&mut self) {
@@ -68,7 +68,7 @@ impl<'a> CellTrials<'a> {
         }
         for launch in std::mem::take(&mut self.usable) {
             match spoiled_by(&launch) {
-                Some(verdict) => self.left_out.push((launch, verdict)),
+                Some(verdict) => *self.left_out.entry(verdict.to_owned()).or_default() += 1,
                 None => self.usable.push(launch),
             }
         }

@@ -104,13 +104,13 @@ impl Row {
             standing: standing(&usable, load),
             server: subject(servers),
             launches_usable: usable.len() as u32,
-            launches_planned: planned.max(launches.measured() as u32),
+            launches_planned: planned.max(launches.measured()),
             figures: Figures::from_launches(&usable),
             limit: limit(&usable),
             severity: verdicts.first().map(|(severity, _)| *severity),
             verdicts: names(verdicts),
             failures: failures(launches),
-            left_out: left_out(launches),
+            left_out: launches.left_out.clone(),
         }
     }
 
@@ -396,12 +396,6 @@ pub fn failures(launches: &CellTrials<'_>) -> Vec<Failure> {
         }
     }
     failures
-}
-
-fn left_out(launches: &CellTrials<'_>) -> BTreeMap<String, u32> {
-    let mut counts = BTreeMap::new();
-    launches.left_out.iter().for_each(|(_, name)| *counts.entry((*name).to_owned()).or_default() += 1);
-    counts
 }
 
 /// The last non-empty line of a log, shortened: some programs print a page in one line.
