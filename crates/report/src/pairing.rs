@@ -8,7 +8,7 @@
 use crate::figure::{Figure, times_of};
 use crate::launch::{CellTrials, UsableTrial};
 use crate::machine::RoundMachines;
-use crate::row::rate_is_minimum;
+use crate::row::launch_is_minimum;
 use paceline_judge::is_generator_bound;
 use paceline_record::{LoopKind, Times, Trial, VariantKind};
 use schemars::JsonSchema;
@@ -158,9 +158,8 @@ fn row(
     };
     let ratios =
         pairs.iter().filter(|(base, _)| kind == LoopKind::Closed && base.run.rate_per_s.achieved > 0.0);
-    let is_bound = |launch: &UsableTrial<'_>| {
-        is_generator_bound(launch.trial, launch.run) || rate_is_minimum(launch.run)
-    };
+    let is_bound =
+        |launch: &UsableTrial<'_>| is_generator_bound(launch.trial, launch.run) || launch_is_minimum(launch);
     Some(PairRow {
         server: server.to_owned(),
         achieved_per_s: achieved(&base),

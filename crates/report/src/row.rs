@@ -229,15 +229,26 @@ fn lowers_only_the_rate<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> bool
 /// Whether the rate of a run is a minimum: the generator limited it, or a closed loop lost time because it waited for a
 /// CPU or was disturbed otherwise.
 pub fn rate_is_minimum(run: &Run) -> bool {
+    is_lowered(run.loop_.kind, run.verdicts.iter())
+}
+
+/// Whether the rate of a launch is a minimum, see [`rate_is_minimum`]; by the verdicts that stand.
+pub(crate) fn launch_is_minimum(launch: &UsableTrial<'_>) -> bool {
+    is_lowered(launch.run.loop_.kind, verdicts(launch))
+}
+
+fn is_lowered<'a>(kind: LoopKind, verdicts: impl Iterator<Item = &'a Verdict>) -> bool {
+    let verdicts: Vec<&Verdict> = verdicts.collect();
     let is_bound = |verdict: &Verdict| verdict.name == VerdictName::GeneratorBound.as_str();
     let waited = |verdict: &Verdict| verdict.name == VerdictName::GeneratorDescheduled.as_str();
     let is_invalid = |verdict: &Verdict| verdict.severity == Severity::Invalid;
-    let limits = |verdict: &Verdict| match run.loop_.kind {
-        LoopKind::Closed => is_bound(verdict) || waited(verdict) || is_invalid(verdict),
-        LoopKind::Open => is_bound(verdict) && is_invalid(verdict),
-    };
-    let is_measured = run.loop_.kind == LoopKind::Open || lowers_only_the_rate(run.verdicts.iter());
-    is_measured && run.verdicts.iter().any(limits)
+    match kind {
+        LoopKind::Closed => {
+            let limits = |verdict: &&Verdict| is_bound(verdict) || waited(verdict) || is_invalid(verdict);
+            lowers_only_the_rate(verdicts.iter().copied()) && verdicts.iter().any(limits)
+        }
+        LoopKind::Open => verdicts.iter().any(|verdict| is_bound(verdict) && is_invalid(verdict)),
+    }
 }
 
 /// The standing of a search, which intentionally offers more than the server can do.
