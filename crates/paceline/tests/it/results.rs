@@ -322,13 +322,16 @@ impl Rounds {
     }
 }
 
-/// The newest folder `PLAN-YYYY-MM-DD` of a plan, or the folder of this name.
+/// The folder of this name, or the newest folder `PLAN-YYYY-MM-DD` of a plan.
 fn folder(name: &str) -> Result<String, String> {
+    if history().join(name).is_dir() {
+        return Ok(name.to_owned());
+    }
     let entries = std::fs::read_dir(history()).map_err(|error| error.to_string())?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let is_of_plan = |folder: &String| {
         let day = folder.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
-        folder == name || day.is_some_and(|day| day.len() == 10 && day.starts_with("20"))
+        day.is_some_and(|day| day.len() == 10 && day.starts_with("20"))
     };
     names.filter(is_of_plan).max().ok_or_else(|| format!("history/ has no round {name}"))
 }
@@ -360,13 +363,14 @@ fn the_results_are_those_of_the_rounds() {
 #[test]
 fn a_term_without_a_value_and_a_number_without_a_round_are_refused() {
     let page = |line: &str| Rounds::default().page(line);
-    let rate = page("It does {million-2026-11-21: java-undertow byte million achieved_per_s}.").unwrap();
+    let rate =
+        page("It does {archive/million-2026-11-21: java-undertow byte million achieved_per_s}.").unwrap();
     assert_eq!(rate, "It does 96,500/s.\n");
     for line in [
         "It does 96,500/s.",
-        "It does {million-2026-11-21: java-none byte million achieved_per_s}.",
+        "It does {archive/million-2026-11-21: java-none byte million achieved_per_s}.",
         "It does {no-such-plan: java-undertow byte million achieved_per_s}.",
-        "It does {million-2026-11-21: java-undertow byte million achieved_per_s",
+        "It does {archive/million-2026-11-21: java-undertow byte million achieved_per_s",
         "It does {many}.",
     ] {
         assert!(page(line).is_err(), "{line}");
